@@ -159,9 +159,9 @@ class IBookieAdmin(Interface):
         """
 
     def journal_groups() -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of records that each journal wrote; empty before the bookie serves.
+        """Return the sizes and times of the newest groups of records that each journal wrote.
 
-        The journals are in the order of the configuration.
+        The journals are in the order of the configuration.  The result is empty before the bookie serves.
         """
 
     def slow_requests() -> Ring[SlowRequest]:
@@ -193,7 +193,7 @@ class CompactionStatus:
 
     :ivar at_work: whether a compaction of this kind is running.
     :ivar suspended: whether an operator suspended compactions of this kind.
-    :ivar total: number of compactions since the start of the bookie.
+    :ivar total: number of compactions of this kind since the start of the bookie.
     :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
         bookie.
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
@@ -265,7 +265,7 @@ class EntryLogSpace:
     """The live and the dead bytes in an entry log.
 
     :ivar directory: path of the ``current`` directory that contains the log.
-    :ivar n_bytes: bytes of all its entries.
+    :ivar n_bytes: bytes of all entries in the log.
     :ivar live: bytes of the entries of existing ledgers; the other bytes are freed by a compaction, or by the deletion
         of the log.
     """

@@ -37,10 +37,9 @@ class BookieOptions:
     :ivar write_data: whether entries are written to the journal (``journalWriteData``).
     :ivar max_throttle_time: maximum number of seconds that an add waits for room in the write cache and the journal's
         queue.
-    :ivar max_waiting_bytes: maximum number of bytes of adds that wait for room; more adds are refused (safety rule
-        S11).
+    :ivar max_waiting_bytes: maximum number of bytes of adds that wait for room; more adds are refused.
     :ivar max_waiting_reads: maximum number of reads that wait for the disk.
-    :ivar read_threads: number of threads that read from disk; it is only exported as a metric.
+    :ivar read_threads: number of threads that read from disk; a bookie only exports this number as a metric.
     :ivar max_long_polls: maximum number of requests that wait for a LAC to advance.
     """
 
@@ -107,7 +106,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return a position in each journal: all records before it are also in the storage (safety rule S7)."""
+        """Return, for each journal, a position before which all its records are in the storage, too."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -134,7 +133,7 @@ class Bookie:
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
-        """Admit adds that wait for room, as far as the write cache and the queues of the journals have room now."""
+        """Store the waiting adds, oldest first, while the write cache and the queues of the journals have room."""
         if self._waiting:
             self._waiting.resume(self._has_room)
 
@@ -189,8 +188,9 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # The key record comes before the entries in the journal, because a replay needs the key first.  The storage has
-        # key and entries already, so a checkpoint may move the replay mark past these records (safety rule S7).
+        # The key record comes before the entries in the journal, because a replay needs the key first.  Both are queued
+        # for the journal only now, when the storage has them: a checkpoint may move the replay mark past a record only
+        # if the storage has its contents.
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
@@ -233,7 +233,7 @@ class Bookie:
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         if self._storage.was_fenced(ledger_id):
-            return succeed(None)  # the ledger was deleted, but its fence is still remembered
+            return succeed(None)  # the ledger was deleted, but the storage still remembers its fence
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -246,12 +246,11 @@ class Bookie:
         # After a failure of the journal, the fence record may be lost, so the fence does not count as durable.
         if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
-        # Set the fence in memory before its record is durable: an add that arrives later is refused (safety rules S3
-        # and S4).
+        # Set the fence in memory before its record is durable, so that an add that arrives from now on is refused.
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
         handle.fencing = [result]
-        # Key and fence are in one group of journal records: a replay needs the key to apply the fence (safety rule S2).
+        # Append the key and the fence together, so that no journal has the fence without the key.
         handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
         handle.wake()
         return result
@@ -277,7 +276,7 @@ class Bookie:
             return fail(error)
         records = self._adopt_key(handle, master_key)
         lac = lac_of_packet(body)
-        if lac >= lac_of_packet(handle.row.explicit_lac):  # the LAC never decreases (safety rule S13)
+        if lac >= lac_of_packet(handle.row.explicit_lac):  # an explicit LAC never decreases
             self._handles.save(handle, attrs.evolve(handle.row, explicit_lac=body))
         handle.advance_lac(lac)
         return self._journal(handle, records + explicit_lac_record(ledger_id, body))
@@ -312,7 +311,7 @@ class Bookie:
         :param now: the present time, in seconds since the epoch.
         :param is_elsewhere: True if the ledgers exist, but this bookie is in none of their ensembles.  Then their
             fences are kept, and this bookie still accepts recovery adds to them.  False if the caller has confirmed
-            that the metadata store has no such ledgers (safety rule S8).
+            that the metadata store has no such ledgers.
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
@@ -355,7 +354,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """Return an error if an entry certainly does not exist; None if the index must be searched (safety rule S5)."""
+        """Return an error if an entry certainly does not exist; None if the index must be searched."""
         if entry_id < 0:  # no entry has a negative id; the callers have already replaced -1, which means the last entry
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)

@@ -25,7 +25,7 @@ class LastCheckpoint:
 
     :ivar marks: for each journal, the position from which the next start replays it.
     :ivar entries: number of entries that the checkpoint wrote.
-    :ivar n_bytes: bytes of the records of these entries.
+    :ivar n_bytes: number of bytes that the checkpoint wrote for these entries.
     :ivar seconds: duration of the checkpoint.
     """
 
@@ -101,7 +101,7 @@ class Checkpointer:
         """
         if self._waiting is None:
             # Take the journal marks before the checkpoint begins.  The storage already has every record before these
-            # marks, so no mark is ahead of the storage (safety rule S7).
+            # marks, so a replay from these marks misses no record.
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -143,7 +143,7 @@ class Checkpointer:
             # Release the journal files that end before the replay marks, and prepare the next files.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
-            if n_bytes:  # a checkpoint without entries would distort the metric of their sizes
+            if n_bytes:  # a checkpoint without entries would distort the metric of checkpoint sizes
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:

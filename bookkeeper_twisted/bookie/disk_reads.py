@@ -28,7 +28,7 @@ T = TypeVar("T")
 Loaded = EntryRun | Exception
 
 _LEAST_ROOM = 256 * 1024
-"""Number of bytes that one load may return even if the requests in it ask for fewer bytes in total."""
+"""Number of bytes that one call may load, even if the requests that it answers ask for fewer bytes in total."""
 
 
 class DiskReads:
@@ -36,11 +36,9 @@ class DiskReads:
 
     Callers use it on the reactor thread; the reads run on the threads of the read lane.
 
-    :param flush: a function that sends the collected replies; called after the callbacks of each result, which may have
-        added replies.
-    :param seconds: returns the time in seconds.  Failed reads of a ledger are logged at most once a minute.
-    :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue (safety
-        rule S11).
+    :param flush: sends the replies that were collected for the connections; called after the callbacks of each result.
+    :param seconds: returns the time in seconds, by which failed reads of a ledger are logged at most once a minute.
+    :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue.
     """
 
     _log = Logger()
@@ -69,8 +67,8 @@ class DiskReads:
 
         Fails with TooManyRequestsError if too many reads are waiting.
 
-        :param wanted: ledger id, entry id and maximum number of bytes of each load.
-        :returns: for each of the loads, a run of consecutive entries, or an error.
+        :param wanted: triples: ledger id, entry id, maximum number of bytes to read from this entry on.
+        :returns: for each triple, a run of consecutive entries, or an error.
         """
         if self._waiting + len(wanted) > self._limit:
             self._metrics.reads.refused += len(wanted)
@@ -124,11 +122,12 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on a thread of the read lane; pass its result to ``finish`` on the reactor thread.
+        """Run ``work`` on a thread of the read lane, then pass its result to ``finish`` on the reactor thread.
 
-        When the callbacks of the returned Deferred have run, send the replies that they have queued.
+        The returned Deferred fires with the result of ``finish``.  When its callbacks have run, send the replies that
+        they have queued.
 
-        :param count: the number of reads as which this work is counted.
+        :param count: the number of reads that ``work`` makes, for the limit on waiting reads and the metrics.
         """
 
         def finished(outcome: Any) -> None:
@@ -162,9 +161,9 @@ class DiskReads:
 
         The reads are made in the order of ledger and entry, which is the fastest order for a disk.
 
-        Each entry is read completely, so a load may return more bytes than requested.  The loads stop when they have
-        returned as many bytes as all items of ``wanted`` requested together.  The result has a LoadLaterError for each
-        item that was not loaded.
+        Each entry is read completely, so one item may return more bytes than it requests.  The reads stop when they
+        have returned the sum of the bytes that all items of ``wanted`` request.  The result has a LoadLaterError for
+        each item that was not loaded.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)
@@ -186,7 +185,7 @@ class DiskReads:
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
         """Call ``read``; convert its error to DataUnknownError if the entry log is missing, else to BookieIOError.
 
-        A failed read must never look like a missing entry (safety rule S5).
+        A failed read must never look like a missing entry.
         """
         try:
             return read(ledger_id, *args)

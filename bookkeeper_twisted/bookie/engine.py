@@ -72,11 +72,11 @@ class Engine:
     :param journals: the journals; their replay must have ended.
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
     :param on_failure: called once, when a journal fails.  The process must then end: no entry can be made durable any
-        more (safety rule S10).
+        more.
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
-    :param labels: labels of the storage's metrics: the names of its directories.
-    :ivar journal_groups: the newest groups of records that each journal wrote.
+    :param labels: Prometheus labels for the metrics of the ledger storage: its directories.
+    :ivar journal_groups: for each journal, the sizes and times of the newest groups of records that it wrote.
     """
 
     _log = Logger()
@@ -159,7 +159,7 @@ class Engine:
             self.access.start(partial(self._executor.submit, "audit"))
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            # Normally a checkpoint prepares the next journal file.  But the checkpoint before the start may have failed
+            # Normally a checkpoint prepares the next journal file.  But the checkpoint after the replay may have failed
             # on a full disk, so prepare the file here, too.
             commit.make_ready()
 
@@ -179,7 +179,7 @@ class Engine:
         return used
 
     def blocked_seconds(self) -> float:
-        """Return for how many seconds the longest present write or sync of a journal has lasted; 0 if there is none."""
+        """Return the age in seconds of the oldest journal write or sync in progress; 0 if none is in progress."""
         return max(commit.blocked_seconds for commit in self.commits)
 
     async def stop(self) -> LastCheckpoint | None:

@@ -66,7 +66,7 @@ class Unfinished:
     def ended(self, work: Work, outcome: Any = None) -> None:
         """Deliver the ``outcome`` of ``work``; if no other work is left, fire the waiting Deferreds."""
         self._works.discard(work)
-        work.deliver(outcome)  # deliver before the test whether work is left: callbacks may submit more
+        work.deliver(outcome)  # do this before testing whether work is left: the callbacks may submit more work
         while not self._works and self._waiting:
             waiter = self._waiting.pop(0)
             if not waiter.called:
@@ -82,7 +82,7 @@ class Unfinished:
 
 
 def refused() -> "Deferred[Any]":
-    """Return a Deferred that has failed: the result of work that is submitted to a stopped executor."""
+    """Return a failed Deferred, as the result of work that is submitted to a stopped executor."""
     return fail(StorageFailedError("the bookie is stopping"))
 
 
@@ -167,7 +167,7 @@ class ThreadExecutor:
         if not self._running:
             for lane in self._lanes.values():
                 for thread in lane.threads:
-                    # this does not block for long: the last step of the thread was to schedule this call
+                    # this does not block for long: the thread has already scheduled _lane_ended, which is its last step
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -41,7 +41,7 @@ class CommitOptions:
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes immediately.
     :ivar enough_bytes: the wait of ``max_wait`` ends early when the queue has this many bytes.
     :ivar max_queued_bytes, max_queued_items: size of the queue in bytes and in items from which
-        :attr:`GroupCommit.is_full` is true, so that the queue's memory is bounded (safety rule S11).
+        :attr:`GroupCommit.is_full` is true, so that the queue's memory is bounded.
     """
 
     sync_data: bool = True
@@ -97,8 +97,7 @@ class GroupCommit:
     :param lane: name of the lane (a queue of work with its own thread) on which the journal is written.
     :param flush: sends the replies that were collected for the connections; called once after the completions of each
         group.
-    :param on_failure: called once, with the first failure; after that, no record is acknowledged any more (safety rule
-        S10).
+    :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
     """
 
     _log = Logger()
@@ -146,9 +145,9 @@ class GroupCommit:
 
     @property
     def blocked_seconds(self) -> float:
-        """Return for how long the present write or sync of the journal has lasted; 0 if there is none.
+        """Return the age in seconds of the journal write or sync in progress; 0 if none is in progress.
 
-        The time in which a thread waits for the right to write counts, too.
+        The age includes the time for which the first record of the group waited for the journal's thread.
         """
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
@@ -158,7 +157,9 @@ class GroupCommit:
         return None if self._completing is None else self._completing[0]
 
     def waits(self) -> dict[str, float]:
-        """Return the seconds that the record being completed now has waited, for each cause; otherwise an empty dict.
+        """Return how many seconds a record has waited for each cause; call this in the completion of the record.
+
+        Outside the completion of a record, the result is empty.
         """
         if self._completing is None:
             return {}
@@ -174,7 +175,7 @@ class GroupCommit:
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
         """Queue complete records for the next group.
 
-        If ``records`` is empty, ``done`` is called when the records that were queued earlier are complete.
+        If ``records`` is empty, ``done`` is called after the completions of all records that were queued earlier.
 
         :param records: the encoded records, one after the other; the buffer must not change.
         :param n_entries: number of entries in the records, for the metrics.
@@ -230,8 +231,8 @@ class GroupCommit:
             self._call(item, None)
         self._completing = None
         self._flush()
-        # A group may be empty: each append may submit a call that writes the queue, but an earlier call may have
-        # written the appended record already.
+        # A group may be empty: an append submits a call that writes the queue, but the thread that was still writing
+        # an earlier group may already have written the appended record.
         if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
@@ -240,7 +241,7 @@ class GroupCommit:
         try:
             item.done(error)
         except Exception:
-            # The records are durable, so all callbacks must be called, even if one of them raises an error.
+            # The records are durable, so the other completions must be called even if this one raises an error.
             self._log.failure("a completion failed")
 
     def _broken(self, failure: Failure) -> None:
@@ -292,7 +293,7 @@ class GroupCommit:
         """Do the same as :meth:`finish`, and fail every later append.
 
         Call this before the journal is closed on another lane (thread).  Otherwise a group could be written while the
-        journal is being closed: its entries would be acknowledged, but lost (safety rule S1).
+        journal is being closed: its entries would be acknowledged, but lost.
         """
         finished = self.finish()
         self._closed = True
@@ -345,7 +346,7 @@ class GroupCommit:
             group = self._commit()
             if group.failure is not None:
                 # Do not return the token that a thread needs to write to the journal: after a failure, nothing may be
-                # written to it any more (safety rule S10).
+                # written to the journal any more.
                 return group
             if not self._queue:
                 self._idle.append(None)

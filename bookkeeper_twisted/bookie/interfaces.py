@@ -82,8 +82,7 @@ class IBookie(Interface):
         """Fence a known or unknown ledger, so that only recovery can add to it.
 
         :param master_key: the master key of the ledger; an unknown ledger gets this key.
-        :returns: fires when the fence and the key are durable (safety rule S2); fails with UnauthorizedAccessError or
-            BookieIOError.
+        :returns: fires when the fence and the key are durable; fails with UnauthorizedAccessError or BookieIOError.
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:

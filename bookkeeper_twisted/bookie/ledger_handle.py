@@ -2,7 +2,7 @@
 
 This state is the handle of the ledger; a ledger has at most one handle.  All decisions about the ledger are made on the
 reactor thread.  A handle is not closed while a fence or a wait for a LAC is in progress.  So the adds and fences of a
-ledger are processed in one serial order (safety rule S3).
+ledger are processed in one serial order.
 """
 
 from collections import OrderedDict, deque
@@ -24,21 +24,20 @@ from .records import key_record, lac_of_packet
 class LedgerHandle:
     """The state that a bookie keeps in memory for one ledger while the ledger is in use.
 
-    :ivar row: the stored state of the ledger: key, fence and explicit LAC.  For an unknown ledger, it is the state that
-        a first add would store.
-    :ivar known: whether the storage has this state, that is whether the ledger is known.
+    :ivar row: the stored state of the ledger: key, fence and explicit LAC; an empty state if the storage has none.
+    :ivar known: whether the storage has a state of the ledger.
     :ivar adopts: whether the ledger has no key yet, so that the first key that a client sends becomes its key.
     :ivar key_journaled: whether the key is in the index or in the journal, so that a restart finds it.
-    :ivar accepts: the master key with which adds are accepted without further checks, and without a key record; None if
-        every add must be checked.
+    :ivar accepts: the master key, if adds with this key need no further checks and no key record in the journal; None
+        if every add must be checked.
     :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
     :ivar last_add_confirmed: the highest LAC received so far.
     :ivar lac_learned: whether the last stored entry was read to learn the LAC that it contains.
     :ivar last_entry: the highest entry id known in memory.
     :ivar last_complete: whether ``last_entry`` also includes the entries that were stored before this handle was
         opened.
-    :ivar watches: the long polls that wait for a higher LAC.  For each long poll: a function that ends it, and the LAC
-        above which it ends.
+    :ivar watches: the long polls that wait for a higher LAC: maps the function that ends a long poll to the LAC above
+        which the long poll ends.
     """
 
     __slots__ = (
@@ -120,7 +119,8 @@ def take_note(handles: Sequence[LedgerHandle], entries: Entries) -> None:
 class LedgerHandles:
     """The handles of the most recently used ledgers.
 
-    If there are too many handles, handles that nothing waits for are closed, to limit the memory (safety rule S11).
+    To limit the memory, there is a maximum number of handles.  Above it, the least recently used handles are closed,
+    except handles with a fence or a long poll in progress.
     """
 
     def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
@@ -151,8 +151,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object.  If this is the object of the previous ledger, the bytes
-            # need not be compared again.
+            # Ledgers with the same key share one bytes object for it.  If this object was compared for the previous
+            # ledger, its bytes need not be compared again.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -209,7 +209,7 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Close the least recently used idle handles while more are open than the limit; examine at most 64 handles."""
+        """Close the least recently used idle handles while too many are open; examine at most 64 handles."""
         for ledger_id, handle in list(islice(self._handles.items(), 64)):
             if len(self._handles) <= self._limit:
                 return
@@ -220,7 +220,7 @@ class LedgerHandles:
 
 
 class LacWatches:
-    """The long polls in progress, at most ``limit``; each waits until the LAC of its ledger advances (safety rule S11).
+    """The long polls in progress, at most ``limit``; each waits until the LAC of its ledger advances.
 
     :param flush: sends the replies that were collected for the connections; called after a timeout.
     """
@@ -232,7 +232,9 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """Wait until the LAC of a ledger is above ``previous_lac``, which it must not be yet.
+        """Wait until the LAC of a ledger is above ``previous_lac``.
+
+        The caller has checked that the LAC is not above ``previous_lac`` yet.
 
         :param timeout: maximum number of seconds to wait.
         :returns: the result of :meth:`.IBookie.wait_lac`.

@@ -1,4 +1,4 @@
-"""A queue of adds that wait for room in the write cache or the journal, bounded in bytes and time (safety rule S11)."""
+"""A queue of adds that wait for room in the write cache or the journal's queue, with limits on bytes and time."""
 
 import math
 from collections import deque

@@ -1,4 +1,4 @@
-"""Cuts the same bytes (a column) out of each of many records of equal size, by a few C calls."""
+"""Reads one field (a range of bytes) of each of many records of equal size, by a few C calls."""
 
 import struct
 from collections.abc import Callable, Sequence

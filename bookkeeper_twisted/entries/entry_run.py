@@ -50,7 +50,7 @@ class EntryRun:
     """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
 
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
-    :ivar size: number of bytes of all records, including their size words.
+    :ivar size: number of bytes of all records, including the ``i32 size`` of each.
     :ivar stride: size of a record in bytes if all records have the same size, else 0.
     :ivar offsets: if ``stride`` is 0, the offset in ``data`` of each record and the end of the last one, else None.
     """
@@ -132,16 +132,16 @@ class EntryRun:
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return a sequence of one item, ``ledger id mod n``: the number of the part to which this run belongs.
+        """Return a sequence of one item: ``ledger id mod n``, the number of the part to which this run belongs.
 
-        If the argument ``elsewhere`` of :meth:`split` has another number for the ledger, the part has that number.
+        The parts are those of :meth:`split`, without its exceptions in ``elsewhere``.
         """
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
-        """Return a sequence of one item: the number of the part to which this run's ledger belongs, and this run.
+        """Return a sequence of one item: the number of the part that contains this run, and this run itself.
 
-        The number is that of the ledger in ``elsewhere``, or else ``ledger id mod n``.
+        The number of the part is the value of the ledger in ``elsewhere``, or else ``ledger id mod n``.
 
         See :meth:`.Entries.split` for parameters and errors.
         """
@@ -180,19 +180,19 @@ class EntryRun:
         return EntryRun(self.ledger_id, first, count, data, stride, offsets)
 
     def entry(self, entry_id: int) -> bytes:
-        """Return a copy of the entry ``entry_id``, without the size word; the entry must be in the run."""
+        """Return a copy of the entry ``entry_id``, without its ``i32 size``; the entry must be in the run."""
         start, end = self.bounds(entry_id, 1)
         return self.data[start + 4 : end]
 
     def entries(self) -> Sequence[bytes]:
-        """Return the bytes of each entry, without the size words."""
+        """Return the bytes of each entry, without its ``i32 size``."""
         if self.offsets is None:
             return column(self.data, self.stride, self.count, 4, self.stride)
         data = self.data
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def pieces(self) -> Sequence[bytes | memoryview]:
-        """Return the bytes of each entry, without size words, in a form that ``b"".join`` accepts.
+        """Return the bytes of each entry, without its ``i32 size``, in a form that ``b"".join`` accepts.
 
         Large entries are memory views, so they are not copied.
         """

@@ -29,7 +29,7 @@ class Entries(Protocol):
 
     @property
     def size(self) -> int:
-        """Return the number of bytes of all records, including their size words."""
+        """Return the number of bytes of all records, including the ``i32 size`` of each."""
 
     @property
     def data(self) -> bytes:
@@ -61,15 +61,15 @@ class Entries(Protocol):
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts that :meth:`split` may return for these entries.
+        """Return the numbers of those parts that :meth:`split` may return: from 0 on, below ``n``.
 
-        :param n: the number of parts.
+        :param n: how many parts there are.
         """
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":
-        """Split the entries into ``n`` parts; return (number, entries) of each part that is not empty.
+        """Split the entries by ledger into ``n`` parts; return (number, entries) of each part that is not empty.
 
         All entries of a ledger belong to the part with the number ``ledger id mod n``.
 
-        :param elsewhere: exceptions: it maps the ids of ledgers that belong to another part to the number of this part.
+        :param elsewhere: exceptions: maps a ledger id to the number of the part to which this ledger belongs instead.
         """

@@ -23,7 +23,7 @@ class MixedRun:
 
     :ivar ledger_ids, entry_ids: the ledger id and the entry id of each entry.
     :ivar lacs: the LAC field of each entry.
-    :ivar entries: the bytes of each entry, without the size word.
+    :ivar entries: the bytes of each entry, without its ``i32 size``.
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     """
 

@@ -1,12 +1,14 @@
 """A controller that slows down all limiters of a process while clients wait too long for replies.
 
-Theory of operation.  Once a second, :class:`AdaptiveThrottles` reads the latency of client requests: the 99th
-percentile since the last second.  It passes this latency to a :class:`YieldController`, which computes one factor: 1
-means full speed, less is slower.  An operator sets a bound for the latency.  A latency above the bound lowers the
-factor in proportion.  The first such second lowers it at most by a fifth, because a single slow second may be chance.
-Each further second at most halves it.  A latency well below the bound raises the factor: slowly close to the bound,
-faster far below it, and fastest if there are no client requests.  At a latency just below the bound, the factor stays
-the same, so that a steady load leads to a steady speed without oscillation.
+Theory of operation.  Once a second, :class:`AdaptiveThrottles` reads the latency of client requests in this second (the
+99th percentile).  It passes this latency to a :class:`YieldController`, which computes one factor: 1 means full speed,
+0.5 means half the speed.
+
+An operator sets a bound for the latency.  A latency above the bound lowers the factor in proportion.  The first second
+with such a latency lowers the factor at most by a fifth, because a single slow second may be chance.  Each further such
+second at most halves the factor.  A latency well below the bound raises the factor: slowly close to the bound, faster
+far below it, and fastest if there are no client requests.  At a latency just below the bound, the factor stays the
+same, so that a steady load leads to a steady speed without oscillation.
 
 The limit of every limiter is multiplied by the factor.  If a limiter has no limit, the speed of its work is measured
 when the factor falls below 1, and the factor is applied to this speed.  Once the factor is 1 again, the limiter has no
@@ -45,7 +47,7 @@ _FULL = 0.98
 
 
 class YieldController:
-    """Computes the factor by which background work is slowed down from the latency of client requests.
+    """Computes the factor that slows down background work.  Its input is the latency of client requests.
 
     :ivar bound: latency that client requests should not exceed; 0 for no bound, and then the factor is always 1.
     :ivar factor: the part of full speed at which background work may run, from :data:`LEAST_FACTOR` to 1.

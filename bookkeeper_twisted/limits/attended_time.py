@@ -1,9 +1,9 @@
 """A clock for the deadlines of peers, which counts only the time in which this process handles its events.
 
 A process that is stopped, swapped out or busy does not read the replies of its peers, and may not even have sent its
-requests to them.  When the process continues, its timers fire late, and they fire before it reads the sockets.  Without
-this clock, a deadline could pass although the reply has already arrived.  So the clock does not count the seconds by
-which a timer was late.
+requests to them.  When the process continues, the reactor calls the late timers before it reads the sockets.  With an
+ordinary clock, a deadline could pass although the reply has already arrived.  So this clock does not count the seconds
+by which a timer was late.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class AttendedTime:
         self._due = 0.0
 
     def seconds(self) -> float:
-        """Return the attended time now, in seconds."""
+        """Return the present time of this clock, in seconds."""
         return self._seconds() - self.held_up
 
     def scheduled(self, delay: float) -> None:

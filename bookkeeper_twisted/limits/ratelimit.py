@@ -3,9 +3,9 @@
 The time is an argument, so the same class works for the limiter that returns Deferreds
 (:mod:`bookkeeper_twisted.limits.throttle`), Spark tasks, which sleep, and tests.
 
-A bucket fills at its rate, up to the amount of one second.  A request of any size passes as soon as the bucket is not
-in debt, and takes its whole amount.  So a request larger than the bucket also passes, and delays the next one: no
-request waits for ever, and on average the rate is kept.
+A bucket fills with tokens at its rate, up to the tokens of one second.  A request of any size passes as soon as the
+number of tokens is not negative.  It takes one token for each entry or byte, so the number may become negative (a
+debt), and then the next request waits.  No request waits for ever, and on average the rate is kept.
 """
 
 import attrs
@@ -54,8 +54,8 @@ class _Bucket:
     def change(self, rate: float) -> None:
         """Set the rate at which the bucket fills.
 
-        A debt keeps its amount, so a higher rate pays it off sooner.  Unused tokens that exceed the new rate are lost
-        at the next fill.
+        A debt keeps its amount, so a higher rate pays it off sooner.  If the bucket has more tokens than the new rate
+        yields in a second, it loses the excess at the next fill.
         """
         if not (self.rate and rate):
             self.balance = 0.0
@@ -65,7 +65,7 @@ class _Bucket:
 class TokenBucket:
     """A token bucket for entries and one for bytes per second; a request waits until both allow it.
 
-    It starts empty, so that the first second grants the amount of one second, not of two.
+    Both buckets start empty, so that the first second grants the amount of one second, not of two.
 
     :param now: the present time, in seconds of any clock that goes forward.
     :ivar rate: the present limit.
@@ -95,7 +95,7 @@ class TokenBucket:
         :param entries: number of entries; negative to return the tokens of entries.
         :param n_bytes: number of bytes; negative to return tokens.
         :param now: the present time of the clock, in seconds.
-        :returns: seconds that the caller must wait before it acts; 0 if the bucket had no debt.
+        :returns: seconds that the caller must wait before it does the work; 0 if there was no debt before.
         """
         delay = self.delay(now)
         if self._entries.rate:

@@ -5,8 +5,8 @@ work::
 
     await throttle.acquire(n_bytes, user="scrub of /ledgers")
 
-Requests are granted in the order in which they were made.  If the amount of work is only known afterwards, the caller
-requests an estimate first and corrects it then::
+Requests are granted in the order in which they were made.  If the amount of work is only known after the work, the
+caller first requests an estimate, and corrects it after the work::
 
     await throttle.acquire(expected)
     throttle.correct(found - expected)
@@ -41,7 +41,7 @@ class ThrottleStatus:
     """The state of a limiter: its limits, and the amounts that it has granted so far.
 
     :ivar limit: the limit set by the operator.
-    :ivar in_force: the present limit, which is lower while the work is slowed down for clients.
+    :ivar in_force: the present limit, which is below ``limit`` while clients wait too long for replies.
     :ivar waited: total number of seconds that requests have waited.
     :ivar waiting: number of requests that wait now.
     :ivar users: the jobs that made requests in the last :data:`USED_SECONDS`, or wait, the newest first.
@@ -111,7 +111,7 @@ class Throttle:
 
     def _used_by(self, user: str, now: float) -> None:
         if user:
-            self._users.pop(user, None)  # keep the dict in the order of the last request, newest last
+            self._users.pop(user, None)  # keep users in the order of their last requests, the newest last
             self._users[user] = now
             if len(self._users) > MOST_USERS:
                 del self._users[next(iter(self._users))]

@@ -8,7 +8,7 @@ from ..instruments import Instruments, Ring, Summary
 
 
 class JournalGroup(NamedTuple):
-    """One group of records that a journal has written.
+    """The size and the times of one group of records that a journal has written.
 
     :ivar ended: time at which the group was complete, in seconds since the epoch.
     :ivar n_entries, n_bytes: number of entries in the group, and number of bytes of all its records.
@@ -32,7 +32,7 @@ RECENT_GROUPS = 600
 class JournalMetrics:
     """The metrics of one journal; latencies are in milliseconds.
 
-    :ivar groups: the newest groups of records that the journal has written.
+    :ivar groups: the sizes and times of the newest groups of records that the journal has written.
     """
 
     def __init__(self, instruments: Instruments, index: int) -> None:

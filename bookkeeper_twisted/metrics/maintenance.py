@@ -66,7 +66,7 @@ class MaintenanceMetrics:
     def measured(self, directory: int, logs: Sequence[tuple[int, int]], used: int) -> None:
         """Record the sizes of the entry logs in a ledger directory; they replace the sizes recorded before.
 
-        :param directory: index of the directory.
+        :param directory: position of the directory in the configuration, from 0.
         :param logs: for each entry log with live entries: the bytes of all its entries, and the bytes of its live
             entries.
         :param used: bytes of all entry logs.

@@ -33,7 +33,10 @@ class ThrottleMetrics:
 
 
 class YieldStatus(Protocol):
-    """The factor by which background work is slowed down, the latency of clients that determines it, and its bound."""
+    """The factor that slows down background work, the latency of client requests, and the bound of this latency.
+
+    The latency and its bound determine the factor.
+    """
 
     @property
     def bound(self) -> float: ...

@@ -74,13 +74,13 @@ class ServedDirectories:
         )
 
     def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
+        """Read the replay mark of each journal, in the order of the configuration."""
         return self._executor.submit("read", self._marks)
 
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # an error if the directory is missing; read_marks would return 0 instead
+            self._fs.list(path)  # raises an error if the directory is missing, unlike read_marks, which returns 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 
@@ -165,7 +165,7 @@ class BookieAdmin:
         :param disks: measures the space of the disks.
         :param access: decides who may administer the bookie.
         :param slow: logs slow requests; its threshold is set now, and when the configuration changes.
-        :param groups: the newest groups of records that each journal wrote.
+        :param groups: for each journal, the sizes and times of the newest groups of records that it wrote.
         """
         self.access = access
         self._slow = slow
@@ -275,7 +275,7 @@ class BookieAdmin:
         self.take(self.config.changed(values, CONFIGURABLE, "changed by an administrator"))
 
     def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of records that each journal wrote; empty before the bookie serves."""
+        """Return the sizes and times of each journal's newest groups of records; empty before the bookie serves."""
         return self._journal_groups
 
     def slow_requests(self) -> Ring[SlowRequest]:

@@ -203,9 +203,10 @@ class DiskMonitor:
         return text, (1, 1)
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Return an error text if the directory cannot be read, or if it is empty, because its disk is not mounted.
+        """Return a text that says why a directory is not usable; an empty text if it is usable.
 
-        Return an empty text if the directory is usable.
+        A directory is not usable if it cannot be read.  It is not usable either if it is empty: then its disk is
+        probably not mounted.
 
         :raises OSError: no file descriptor is left for the check.
         """

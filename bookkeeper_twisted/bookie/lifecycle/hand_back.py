@@ -1,4 +1,4 @@
-"""Hands directories back to Apache's bookie: exports our indexes to the index format of one of its storages.
+"""Prepares the directories of our bookie for Apache's bookie: exports our indexes to an index format of Apache's.
 
 The journals are replayed first, so that all their entries are in the exported indexes.  Our cookies are replaced by
 Apache's only when all these indexes exist.  After a crash at any point, no entry is lost: our bookie can serve the
@@ -63,7 +63,7 @@ class HandBack:
             self._replay()
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
-                discard_log_sizes(self.fs, current(path))  # sizes that Apache's bookie cached; outdated by now
+                discard_log_sizes(self.fs, current(path))  # Apache's bookie cached these sizes; they are outdated
         for path in distinct(self.paths.ledgers, self.paths.indexes):
             remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
@@ -73,9 +73,11 @@ class HandBack:
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
-        """Check that the indexes are complete, and that Apache's bookie will search each ledger in its directory.
+        """Check that the indexes are complete, and that Apache's bookie will find each ledger.
 
-        :raises StorageError: an index is not complete, or has ledgers that Apache's bookie would search in another
+        Apache's bookie computes from the id of a ledger in which directory to search for it.
+
+        :raises StorageError: an index is not complete, or has ledgers for which Apache's bookie would search in another
             directory.
         """
         for number, path in enumerate(index_directories):

@@ -1,4 +1,4 @@
-"""The id and the cookie of a bookie, and the check that its directories have this cookie (safety rule S6)."""
+"""The id and the cookie of a bookie, and the check that its directories have this cookie."""
 
 from collections.abc import Callable
 

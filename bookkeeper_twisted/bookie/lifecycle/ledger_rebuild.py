@@ -79,7 +79,7 @@ def rebuild_ledgers(
 ) -> Rebuilt:
     """Rebuild the index of one directory from its entry logs and the given ledger states; the index must be closed.
 
-    :param number: index of the directory, from 0.
+    :param number: number of the directory in the order of the configuration, from 0.
     :param states: the result of :func:`journal_states`.
     :param directory_map: the result of :func:`directory_map_of_logs`.
     :param advance: called after each entry log with the number of bytes read from it.

@@ -1,9 +1,9 @@
-"""Replays the journals at the start: stores the records that follow each journal's mark.
+"""Replays the journals at the start: stores the records that follow each journal's replay mark.
 
-A replay is idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the
-checkpoint that follows.  The memory is limited: when the write cache is full, a checkpoint writes its entries to disk,
-but moves no mark.  If a ledger disk has no space for the entries, they stay in memory, which at most has to hold the
-records of the journals.
+The replay mark of a journal is the position up to which all records are in the entry logs and indexes.  A replay is
+idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the checkpoint
+that follows the replay.  When the write cache is full during the replay, a checkpoint writes the cached entries to
+disk, but moves no mark.  If a ledger disk has no space for the entries, all replayed entries stay in memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -71,7 +71,7 @@ def replay(
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
     """Run a complete checkpoint, and return when it has ended; no other work may run at the same time.
 
-    :param marks: the new mark of each journal; every record below it is in the storage.
+    :param marks: the new replay mark of each journal; the storage has every record before this position.
     :returns: False if a disk had no space: the entries stay in memory, and no mark has moved.
     :raises StorageError: the checkpoint failed for another reason.
     """
@@ -148,13 +148,13 @@ class _Player:
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
         if self._storage.was_fenced(ledger_id):
-            return  # a deleted ledger and its entries are not restored (safety rule S3)
+            return  # the ledger was deleted: do not restore its state
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))
         elif kind == FENCE:
             # Replay a fence even if there is no key record, as in some journals of Apache's bookie: a fence must never
-            # be lost (safety rule S2).
+            # be lost.
             self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
         elif kind == EXPLICIT_LAC:
             self._apply_lac(ledger_id, row, _bytes_of(body))

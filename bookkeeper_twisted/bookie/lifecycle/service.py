@@ -82,8 +82,8 @@ class BookieService(Service):
     :param executor: runs blocking work on named lanes (queues, each with its own threads); by default a
         :class:`~bookkeeper_twisted.bookie.executor.ThreadExecutor`.
     :param on_failure: called once if the bookie ends by itself, after everything is stopped.  A bookie ends by itself
-        if its start fails, if it loses its registration, if a journal fails (safety rule S10), or if it had to become
-        read-only but ``readOnlyModeEnabled`` forbids this.
+        if its start fails, if it loses its registration, if a journal fails, or if it had to become read-only but
+        ``readOnlyModeEnabled`` forbids this.
     :ivar admin: the administration of the bookie; it can be used before the start and after the stop, too.
     :ivar role: the name of the service in the log of its process.
     :ivar bookie_id, port, http_port: the bookie id and the ports, set by :meth:`start`; a port is 0 if there is none.
@@ -278,7 +278,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self.config).preallocate)
 
     async def _listen_early(self) -> None:
-        """Bind the port before the other steps if the system chooses its number, which is part of the bookie id."""
+        """Bind the port as the first step if the system chooses the port number, because the bookie id contains it."""
         if not self._is_named:
             await self._bind()
 
@@ -316,7 +316,7 @@ class BookieService(Service):
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
     async def _take_over(self) -> None:
-        """Take over directories of Apache's bookie: import its indexes; its cookies are replaced later."""
+        """Import the indexes of directories of Apache's bookie; a later step of the start replaces the cookies."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
         imported = await self._on_flush_lane(*work)
         self._rebuild = False
@@ -388,8 +388,8 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # The stop undoes the newest step first.  So this makes the stop close the port before it stops the engine, even
-        # if the port was bound early.
+        # The stop undoes the newest step first.  If the port was bound early, register the closing of the port once
+        # more here, so that the stop closes the port before it stops the engine.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:
@@ -467,7 +467,7 @@ class BookieService(Service):
         assert self._registration is not None
         why = FAILED if self._flush_fails else "less than minUsableSizeForHighPriorityWrites is free"
         self._registration.set_high_priority(disks.has_reserve and not self._flush_fails, why)
-        if disks.lost_journals:  # stop, because records acknowledged from now on would be lost (safety rule S1)
+        if disks.lost_journals:  # stop, because records acknowledged from now on would be lost
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:

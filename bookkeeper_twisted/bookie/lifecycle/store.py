@@ -88,8 +88,8 @@ class Store:
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
 
         def persist(positions: Sequence[JournalPosition]) -> None:
-            # Called after the index commits of a checkpoint: each mark also stores the numbers of these commits, so
-            # that a start notices if an index lacks commits.
+            # A checkpoint calls this after it has committed the indexes.  Each mark also stores how many commits each
+            # index has, so that the next start notices if an index has lost commits.
             commits = [directory.index.commits for directory in storage.directories]
             for mark, position in zip(marks, positions, strict=True):
                 mark.advance(position, commits)

@@ -2,7 +2,8 @@
 
 Logs are compacted in groups.  Normally, the old logs of all groups are deleted together, when the compaction has ended.
 But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
-can use the space reserve (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
+can use the space reserve, a file that only keeps disk space occupied
+(:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
 While clients add entries, a compaction slows down even without a speed limit: it pauses after each step.  Only few of
 its writes are in progress at a time, so that a write of the journal waits only a short time for the disk.
@@ -87,7 +88,7 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
-        self._borrows = False  # whether this compaction has freed the space reserve for itself
+        self._borrows = False  # whether this compaction has deleted the space reserve, to use its space
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact the entry logs that a compaction ``order`` selects.
@@ -157,11 +158,11 @@ class Compactor:
         return group
 
     async def _borrow(self) -> bool:
-        """Free the space reserve of the disk, so that this compaction can use its space.
+        """Delete the space reserve, a file that only occupies disk space, so that this compaction can use the space.
 
-        :returns: False if there is no reserve, or it is in use.
+        :returns: False if there is no such file, or another operation uses its space.
         """
-        self._borrows = True  # before the await, so that the reserve is taken back even after a cancellation
+        self._borrows = True  # set before the await: even a cancelled compaction must create the reserve file again
         if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
@@ -240,7 +241,7 @@ class Compactor:
                 copy = None
             return True
         finally:
-            await on_lane(reader.close)  # close the reader first: this waits for the writes to the new log
+            await on_lane(reader.close)  # close the reader first, because this waits for the writes to the new log
             if copy is not None:
                 await on_lane(copy.abandon)
             await committed

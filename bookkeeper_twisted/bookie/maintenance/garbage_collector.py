@@ -205,7 +205,7 @@ class GarbageCollector:
             self._wait()
 
     def progress(self) -> Sequence[Progress | None]:
-        """Return, for each directory, the progress of its compaction, or None if it has none."""
+        """Return, for each directory, the progress of its compaction; None if no compaction of it is running."""
         return [compactor.progress for compactor in self._compactors]
 
     def _at_work(self) -> list[Progress]:
@@ -280,8 +280,8 @@ class GarbageCollector:
     def _failed(self, error: BaseException, path: str = "") -> None:
         """Log and count a failure of a garbage collection.
 
-        The same failure is logged only once until a garbage collection succeeds: on a full disk, each one would fail
-        alike.
+        The same failure is logged only once until a garbage collection succeeds, because on a full disk each garbage
+        collection fails with the same error.
         """
         text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
@@ -325,7 +325,8 @@ class GarbageCollector:
     async def _compact(self, request: _Request) -> None:
         """Run a major or minor compaction if it is due or forced.
 
-        A compaction that was suspended before its end is still due at the next run.
+        If a compaction ends while compactions of its kind are suspended, the next garbage collection runs another one
+        as soon as they are resumed.
         """
         state, now = self.state, self._clock.seconds()
         if self._is_due(self.options.major, request, request.major, state.last_major, now, self._stops_major):
@@ -388,9 +389,9 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Group the ledger directories by disk: return the indexes of the directories on each disk.
+        """Group the ledger directories by disk; the numbers in each group are positions in the configuration.
 
-        A directory whose disk cannot be determined is not returned.
+        A directory whose disk cannot be determined is in no group.
         """
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):
@@ -402,7 +403,7 @@ class GarbageCollector:
     async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
         """Compact the directories on one disk one after the other; delete old entry logs in between to free space.
 
-        Compactions of two directories at the same time could fill the disk, because each may use 7/8 of its free space.
+        Two compactions at the same time could fill the disk, because each may use 7/8 of the free space of the disk.
         If the compaction of one directory fails, the next directory is still compacted.
         """
         for number in numbers:

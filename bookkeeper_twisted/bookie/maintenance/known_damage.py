@@ -35,7 +35,10 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage record of ``maintained`` at the first call; mark its ledgers as underreplicated."""
+        """Load the damage record of ``maintained``, a directory or journal; mark its damaged ledgers as underreplicated.
+
+        Only the first call for each directory or journal has an effect.
+        """
         if maintained.number in self.records:
             return
         try:

@@ -23,11 +23,13 @@ T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return the number of bytes that one step of maintenance may read.
+    """Return the size limits of one step of maintenance, and of the gaps that its reads may include, in bytes.
 
-    :returns: two numbers of bytes.  The first is the maximum that one step may read: normally at most a quarter of the
-        bytes that the lowest limit grants in a second, so that the load on the disk is even.  The second is the largest
-        gap between two wanted entries for which one read includes both entries and the gap; 0 if a limit counts bytes.
+    The first number is the maximum that one step may read.  If a speed limit counts bytes, it is normally at most a
+    quarter of the bytes per second of the lowest limit, so that the load on the disk is even.
+
+    The second number decides whether two wanted entries in a log are read at once.  If the gap between them is at most
+    this large, one read includes both entries and the gap.  It is 0 if a speed limit counts bytes.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]
@@ -70,7 +72,7 @@ class MaintainedJournal:
 class MaintainedDirectory:
     """One ledger directory, with the lanes (threads) on which its maintenance runs.
 
-    :ivar number: index of the directory in the configuration.
+    :ivar number: position of the directory in the configuration, from 0.
     :ivar path: path of its ``current`` directory.
     :ivar space: measures the live and dead bytes of its entry logs.
     :ivar damaged: for each entry log that failed a check, by log id, a description of the damage.  These logs are not

@@ -1,10 +1,10 @@
 """Deletes the local copies of ledgers that are deleted in metadata.
 
-A ledger that exists in metadata must never be deleted (safety rule S8).  The local ledgers are listed first, then the
-ledgers in metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the
+A ledger that exists in metadata must never be deleted.  The local ledgers are listed first, then the ledgers in
+metadata.  A local ledger that is not in the second list is only a suspect.  The collector checks that the metadata
 store has the instance id of the bookie's cluster; otherwise all ledgers would be deleted if the store was emptied or
-replaced.  Then the collector syncs with the store and reads the metadata of each suspect, because the list may be
-incomplete, or may come from a server with outdated data.
+replaced.  Then the collector syncs with the store and reads the metadata of each suspect, because the second list may
+be incomplete, or may come from a server with outdated data.
 
 An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
 autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata

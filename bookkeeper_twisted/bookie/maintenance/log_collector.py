@@ -60,7 +60,7 @@ class LogCollector:
 
         :returns: the freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,
-            because index rows may be missing (safety rule S8).
+            because index rows may be missing.
         """
         space = self._directory.space
         sealed = await self._directory.on_flush_lane(space.sealed_logs)

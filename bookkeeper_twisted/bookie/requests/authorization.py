@@ -331,7 +331,7 @@ class AuthorizingSession:
         self._access.allowed(self._connection.principal, self._connection.peer, action, ledger_id)
 
     def _record_recovery(self, ledger_ids: Iterable[int]) -> None:
-        """Record the first recovery add of this connection to each ledger."""
+        """Write an audit record for each ledger of recovery adds, unless this connection has one for it already."""
         for ledger_id in ledger_ids:
             if ledger_id not in self._recovered:
                 if len(self._recovered) >= _MOST_RECOVERED:

@@ -23,7 +23,7 @@ class Gathering:
     """The reply to one batch read, while entries are added to it.
 
     :ivar next: id of the next entry.
-    :ivar room: number of bytes that may still be added to the reply; the wire protocol says which bytes count.
+    :ivar room: number of bytes that may still be added to the reply, including the protocol's overhead for each entry.
     :ivar left: number of entries that may still be added to the reply.
     :ivar waited: whether this batch read has waited for a load (a read from disk) that another request began.
     :ivar waited_for: the reason for which this batch read has waited, for the log.
@@ -67,7 +67,7 @@ class Gathering:
     def take(self, run: EntryRun) -> bool:
         """Add as many entries as fit from a ``run`` (consecutive entries) that contains the next entry of the batch.
 
-        At least one entry of the first run is added.
+        If the reply has no entry yet, at least one entry is added, even if it exceeds the limits.
 
         :returns: whether more entries may follow.
         """
@@ -100,8 +100,8 @@ class BatchProcessor:
     def start(self, session: RequestSession, request: BatchRead) -> bool:
         """Begin a batch read; answer it immediately if memory has the entries.
 
-        :returns: False if the read must wait for a permit; the ``session`` calls this method again when a permit is
-            free.
+        :returns: False if the read must wait because too many reads are in progress; then the ``session`` calls this
+            method again later.
         """
         if not session.admit_reads(1):
             return False
@@ -154,7 +154,7 @@ class BatchProcessor:
             self._refuse(session, gathering, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """Fence the ledger durably (safety rule S2) or wait for the LAC to advance, if the request asks for it."""
+        """Fence the ledger durably, or wait for the LAC to advance, if the request asks for it."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:

@@ -116,7 +116,7 @@ class Permits:
         """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # the loop below is running: it has resumed this caller, and will give the permits to others
+            return  # a call of give() further up the stack is in the loop below; it will use these permits
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

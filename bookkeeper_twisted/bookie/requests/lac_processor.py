@@ -50,7 +50,7 @@ class LacProcessor:
     async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
         """Fence the ledger durably, then read the entry.
 
-        Even the reply "no such entry" is not sent before the fence is durable (safety rules S2 and S4).
+        Even the reply "no such entry" is not sent before the fence is durable.
         """
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)

@@ -17,7 +17,7 @@ class SequentialReads:
     recent load.  A later load that begins right after a remembered entry is sequential.  It reads four times as many
     bytes as the load before it, but at most :data:`LAST_WINDOW`.
 
-    :param limit: maximum number of loads that are remembered, to limit the memory (safety rule S11).
+    :param limit: maximum number of loads that are remembered, to limit the memory.
     """
 
     __slots__ = ("_windows", "_limit")
@@ -72,7 +72,7 @@ class LoadsUnderWay:
     """
 
     def __init__(self, limit: int = 4096) -> None:
-        """:param limit: number of ledgers whose entry size is remembered, to bound the memory (safety rule S11)."""
+        """:param limit: maximum number of ledgers whose mean entry size is remembered, to limit the memory."""
         self._limit = limit
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()

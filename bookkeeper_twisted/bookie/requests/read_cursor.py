@@ -10,16 +10,17 @@ from ...codec.strides import FEW_A_RUN, stretches
 from .slow_requests import DISK, TURN
 
 SHORT = 8
-"""If fewer reads than this are of consecutive entries, they are joined with the reads beside them as scattered reads.
+"""Minimum number of reads of consecutive entries that become a piece of their own.
 
-Answering them together is faster than answering many small pieces.
+Fewer such reads become part of a piece of scattered reads (of entries in any order), together with the reads before and
+after them.  One larger piece is answered faster than many small pieces.
 """
 
 
 class ReadPiece(NamedTuple):
     """A piece of a run (reads that were received together): its reads with the indexes ``start .. end - 1``.
 
-    :ivar is_row: True if they read consecutive entries of one ledger.  False if they are scattered: they read entries
+    :ivar is_row: True if these reads are of consecutive entries of one ledger.  False if they are scattered: of entries
         in any order, of one or more ledgers.
     """
 

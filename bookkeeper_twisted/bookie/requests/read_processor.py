@@ -1,4 +1,7 @@
-"""Answers runs of reads (received together): with entries in memory immediately, with others after one disk read."""
+"""Answers runs of reads; a run is a sequence of reads that were received together.
+
+Reads of entries in memory are answered immediately.  The other entries of a run are loaded from disk together.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import cast
@@ -26,7 +29,7 @@ _ENTRY_BYTES = 128 * 1024
 """Number of bytes that are assumed for a single entry while it is being loaded, because its size is not known yet."""
 
 _LOAD_BYTES = 2 * 1024 * 1024
-"""Maximum number of bytes that one call on a read thread loads; so many can be sent within one reactor turn."""
+"""Maximum number of bytes that one call on a read thread loads; about as many can be sent in one reactor turn."""
 
 MOST_TOGETHER = 128
 """Maximum number of scattered reads (of entries that are not consecutive, or of several ledgers) in one search."""
@@ -55,7 +58,8 @@ class ReadProcessor:
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begin to answer a ``run`` of reads, which were received together.
 
-        :returns: False if the run must wait for permits; the ``session`` calls this method again when permits are free.
+        :returns: False if the run must wait because too many reads are in progress; then the ``session`` calls this
+            method again later.
         """
         if not session.admit_reads(len(run)):
             return False
@@ -86,9 +90,11 @@ class ReadProcessor:
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
         """Answer reads from memory while there is room for replies; then load the missing entries.
 
-        :param cursor: the unanswered reads of a run.  If there is no room for all replies, the ``session`` gets the
-            remaining reads back, and calls this method again later.
-        :returns: always True: the request has begun, and needs no more permits.
+        If there is no room for all replies, queue the remaining reads in the ``session``, which calls this method again
+        when there is room.
+
+        :param cursor: the unanswered reads of a run.
+        :returns: always True: the reads have begun, so they need not wait for permits.
         """
         pieces = cursor.pieces
         missing: list[ReadPiece] = []
@@ -112,9 +118,10 @@ class ReadProcessor:
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]) -> None:
         """Answer the next reads of the run from memory, and put their replies into one buffer.
 
-        The buffer ends before an entry that is not in memory, before a read whose neighbour in the run was answered
-        already, or when it has :data:`_LOOK_UP_BYTES`.  If even the first entry is not in memory, its piece of
-        consecutive reads is added to ``missing``, and the caller loads it from disk.
+        The buffer ends when it has :data:`_LOOK_UP_BYTES`, or before a read whose entry is not in memory.  It also ends
+        where the unanswered reads have a gap, because the reads in the gap were answered before.  If even the first
+        entry is not in memory, its piece of consecutive reads is added to ``missing``, and the caller loads it from
+        disk.
         """
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
@@ -151,7 +158,7 @@ class ReadProcessor:
         Entries that this search does not find are searched for one by one.  Reads of entries that are not in memory are
         added to ``missing``.
 
-        :returns: the reads to be answered after the load of ``missing``.  This load also brings nearby index rows into
+        :returns: other reads that should wait until ``missing`` is loaded.  The load also brings nearby index rows into
             memory, so that these reads become faster.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
@@ -187,9 +194,10 @@ class ReadProcessor:
         return waiting
 
     def _learn_together(self, found: Sequence[bytes | None]) -> None:
-        """Choose how many scattered reads the next search answers: as many as fill a reply with entries of this size.
+        """Choose the number of scattered reads in the next search: as many as fill one reply.
 
-        :param found: the result of the last search.
+        The sizes of the next entries are not known, so assume the mean size of the entries ``found`` by the last
+        search.
         """
         sizes = list(map(len, filter(None, found)))
         if sizes:
@@ -219,7 +227,7 @@ class ReadProcessor:
     ) -> None:  # fmt: skip
         """Add a piece (reads of consecutive entries) to ``missing``, because its first entry is not in memory.
 
-        A read of entry id -1, the last entry, is answered separately.
+        A read of entry id -1 asks for the last entry.  Do not add it, but begin to answer it separately.
         """
         start, end, _ = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
@@ -310,8 +318,8 @@ class ReadProcessor:
         cursor.waited_for = DISK
         left: list[ReadPiece] = []
         for piece, found in zip(missing, loaded, strict=True):
-            # If there is no room for the replies now, the reads are queued again; the entries stay in memory for a
-            # while.
+            # If the connection has no room for the replies now, queue the reads again.  They will normally find the
+            # loaded entries in memory.
             is_used = session.has_room and not isinstance(found, LoadLaterError)
             left.extend(self._use(session, cursor, piece.start, piece.end, found) if is_used else [piece])
         left.extend(waiting)
@@ -357,7 +365,7 @@ def _scattered(start: int, end: int) -> list[ReadPiece]:
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes | memoryview]:
-    """Return entries of a run from id ``first`` onwards: as many as fit one reply buffer, at least one."""
+    """Return entries of a run from id ``first`` onwards: as many as fit into one reply buffer, at least one."""
     count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
     return (held.entry(first),) if count == 1 else held.pieces_from(first, count)
 

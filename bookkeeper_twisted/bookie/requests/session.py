@@ -1,7 +1,7 @@
 """The requests of one connection.  They begin in order of arrival; while a limit is reached, they wait in a queue.
 
-The limits bound the memory that clients can use in the bookie (safety rule S11).  After the loss of a connection, only
-its adds are completed; its other requests are cancelled.
+The limits bound the memory that clients can use in the bookie.  After the loss of a connection, only its adds are
+completed; its other requests are cancelled.
 """
 
 from collections import deque
