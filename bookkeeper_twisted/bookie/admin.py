@@ -324,13 +324,13 @@ class IBackgroundWork(ISpeedLimits):
         """List the entry logs of all ledger directories."""
 
     def log_space() -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure the live and dead bytes of all entry logs that get no more entries."""
+        """Measure the live and dead bytes of each complete entry log (to which no more entries are written)."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the number of bytes of each ledger in an entry log, including deleted ledgers.
+        """Return the number of bytes of each ledger in an entry log.
 
-        A complete entry log contains these numbers, in its ledgers map.  For a log without such a map, for example the
-        active log, the numbers come from the index, which has no deleted ledgers.
+        A complete entry log contains these numbers in its ledgers map, including those of deleted ledgers.  For a log
+        without such a map, for example the active log, the numbers come from the index, which has no deleted ledgers.
 
         :param directory: the ``current`` directory of the log, as in :class:`EntryLogFile`.
         :raises IncorrectParameterError: (as a failure) the directory has no such log.

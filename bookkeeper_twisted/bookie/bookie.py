@@ -32,7 +32,7 @@ from .waiting_adds import WaitingAdds
 
 @attrs.frozen
 class BookieOptions:
-    """Limits of a bookie.
+    """Limits and other settings of a bookie's operations.
 
     :ivar write_data: whether entries are written to the journal (``journalWriteData``).
     :ivar max_throttle_time: maximum number of seconds that an add waits for room in the write cache and the journal's
@@ -106,7 +106,7 @@ class Bookie:
         return 0 if self.mode.read_only else 1
 
     def marks(self) -> list[JournalPosition]:
-        """Return, for each journal, a position before which all its records are in the storage, too."""
+        """Return a position in each journal; the storage has every record before this position."""
         return [commit.mark for commit in self._commits]
 
     # -- adds --
@@ -138,7 +138,7 @@ class Bookie:
             self._waiting.resume(self._has_room)
 
     def lacked_room_since(self, began: float) -> bool:
-        """Test whether an add had to wait for room at any time since ``began`` (a time of the reactor's clock)."""
+        """Test whether an add has waited for room since the time ``began``, in seconds of the reactor's clock."""
         return self._waiting.ended_at >= began
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
@@ -220,7 +220,7 @@ class Bookie:
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
         """Store the master key of a ledger.
 
-        :returns: the key record that must be written to the journal; no bytes if the journal has it.
+        :returns: the key record that the caller must write to the journal; no bytes if the journal has the key.
         """
         row = handle.row
         if not handle.known or row.master_key != master_key or row.forgotten_at:
@@ -309,9 +309,9 @@ class Bookie:
         A ledger whose fence is in progress is not deleted; a later call can delete it.
 
         :param now: the present time, in seconds since the epoch.
-        :param is_elsewhere: True if the ledgers exist, but this bookie is in none of their ensembles.  Then their
-            fences are kept, and this bookie still accepts recovery adds to them.  False if the caller has confirmed
-            that the metadata store has no such ledgers.
+        :param is_elsewhere: True if the ledgers exist, but this bookie is in none of their ensembles.  In this case the
+            bookie keeps their fences, and still accepts recovery adds to them.  False if the caller has confirmed that
+            the metadata store has no such ledgers.
         :returns: the deleted ledgers.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]

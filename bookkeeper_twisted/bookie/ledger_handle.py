@@ -1,8 +1,8 @@
 """The state that a bookie keeps in memory for each ledger in use.
 
 This state is the handle of the ledger; a ledger has at most one handle.  All decisions about the ledger are made on the
-reactor thread.  A handle is not closed while a fence or a wait for a LAC is in progress.  So the adds and fences of a
-ledger are processed in one serial order.
+reactor thread, so the adds and fences of the ledger are processed in one serial order.  A handle is not closed while a
+fence or a wait for a LAC is in progress.
 """
 
 from collections import OrderedDict, deque

@@ -1,9 +1,8 @@
 """Entries of several ledgers that a bookie handles as one object: they arrived together, with the same master key.
 
-If nearly each entry is of another ledger than the previous one, the object is a :class:`MixedRun`, which has the
-entries singly.  If each ledger has several consecutive entries (a run), the object is a :class:`RunSequence`, which has
-the runs.  To handle each short run separately, from the request to the reply, would take more time than to write the
-entries.
+If the ledger changes at nearly every entry, the object is a :class:`MixedRun`, which has single entries.  If there are
+several consecutive entries of each ledger (a run), the object is a :class:`RunSequence`, which has runs.  A separate
+object for each short run, from the request to the reply, would take more time than writing the entries.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

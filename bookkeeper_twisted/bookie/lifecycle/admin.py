@@ -124,7 +124,7 @@ class BookieAdmin:
     made.
 
     :param config: the configuration at the start.
-    :param levels: the levels of the log of this process.
+    :param levels: the log levels of this process.
     :param seconds: returns the time of the reactor's clock, in seconds.
     :ivar config: the present configuration: some of its values can change while the bookie runs.
     """

@@ -10,7 +10,6 @@ from .replay import ReplayProgress
 class Condition:
     """The status that a service reports to the service manager of its process, such as systemd.
 
-
     :ivar text: what the service does at present, for an operator.
     :ivar progress: a number that changes while the start of the service makes progress.
     :ivar blocked: seconds for which the present write or sync of a journal has lasted; 0 if none is in progress.

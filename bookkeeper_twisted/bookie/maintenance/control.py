@@ -117,7 +117,7 @@ class BackgroundControl:
         return found
 
     def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure the live and dead bytes of all entry logs that get no more entries."""
+        """Measure the live and dead bytes of each complete entry log (to which no more entries are written)."""
         return Deferred.fromCoroutine(self._log_space())
 
     async def _log_space(self) -> Sequence[EntryLogSpace]:
@@ -129,7 +129,7 @@ class BackgroundControl:
         return found
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
-        """Return the number of bytes of each ledger in an entry log, including deleted ledgers."""
+        """Return the number of bytes of each ledger in an entry log, from its ledgers map or else from the index."""
         return Deferred.fromCoroutine(self._ledgers_of(directory, log_id))
 
     async def _ledgers_of(self, path: str, log_id: int) -> Mapping[int, int]:

@@ -212,10 +212,13 @@ class GarbageCollector:
         return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
-        """React to a full disk as Apache's bookie does: end compactions or, if ``forced_when_full``, collect garbage.
+        """React to a full or almost full disk, as Apache's bookie does.
 
-        :param almost_full: whether a disk is almost full; if so, major compactions are ended.
-        :param full: whether a disk is full; if so, all compactions are ended.
+        With the option ``forced_when_full``, begin a garbage collection.  Without it, end and prevent compactions:
+        major compactions while a disk is almost full, all compactions while a disk is full.
+
+        :param almost_full: whether a disk is almost full.
+        :param full: whether a disk is full.
         """
         if self.options.forced_when_full:
             self._disk_stops_major = self._disk_stops_minor = False
@@ -425,7 +428,9 @@ class GarbageCollector:
         self._limit_pause(paused)
 
     def _limit_pause(self, paused: bool) -> None:
-        """End a compaction that stays suspended for ``wait_time`` seconds, so that the next collection can begin.
+        """Start or stop a timer that ends a compaction if it stays suspended for ``wait_time`` seconds.
+
+        Without the timer, a suspended compaction would prevent the next garbage collection.
 
         :param paused: whether a running compaction is suspended now.
         """

@@ -35,9 +35,9 @@ class KnownDamage:
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
-        """Load the damage record of ``maintained``, a directory or journal; mark its damaged ledgers as underreplicated.
+        """Load the damage record of a directory or journal, and mark its damaged ledgers as underreplicated.
 
-        Only the first call for each directory or journal has an effect.
+        :param maintained: the directory or journal; only the first call for it has an effect.
         """
         if maintained.number in self.records:
             return

@@ -6,10 +6,10 @@ store has the instance id of the bookie's cluster; otherwise all ledgers would b
 replaced.  Then the collector syncs with the store and reads the metadata of each suspect, because the second list may
 be incomplete, or may come from a server with outdated data.
 
-An *over-replicated* ledger is closed, and no ensemble in its metadata contains this bookie, for example because
-autorecovery has replaced this bookie.  The collector acquires the replication lock of the ledger, reads its metadata
-again, and deletes the local copy.  The ledger's fence stays.  The bookie accepts recovery adds to the ledger, because
-autorecovery may write a replica here later.
+The collector also deletes local copies of *over-replicated* ledgers: closed ledgers without this bookie in any ensemble
+of their metadata, for example because autorecovery has replaced this bookie.  It acquires the replication lock of the
+ledger, reads the metadata again, and deletes the local copy, but keeps the fence.  The bookie still accepts recovery
+adds to the ledger, because autorecovery may write a replica here later.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -168,7 +168,7 @@ class LedgerCollector:
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
-            return False  # the metadata are deleted: the next garbage collection deletes the ledger
+            return False  # the ledger was deleted in metadata: the next garbage collection deletes the local copy
         return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
 
     async def _forget_locked(self, ledger_id: int) -> int:

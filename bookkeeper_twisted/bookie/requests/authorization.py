@@ -133,8 +133,7 @@ class AuthorizingSession:
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether all items are runs of adds or reads which the cached decisions allow; they need no more checks.
-        """
+        """Test whether all items are runs of adds or reads, and the cached decisions allow all of them."""
         for item in items:
             if type(item) is AddRun:
                 ledger_ids = item.entries.ledger_ids

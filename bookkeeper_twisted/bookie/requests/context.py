@@ -1,4 +1,4 @@
-"""The objects that all request processors share, such as limits and permits; converts errors to wire statuses."""
+"""The objects that all request processors share, such as limits and permits, and the wire statuses of errors."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable

@@ -38,10 +38,10 @@ _MOST_LOADS = 32
 """Maximum number of pieces (reads of consecutive entries) whose entries one call on a read thread loads."""
 
 _FIRST_LOADS = 2
-"""Number of scattered reads of a ledger that are loaded from disk first; the next scattered reads wait for this load.
+"""Number of scattered reads of a ledger whose entries are loaded first; the next scattered reads wait for this load.
 
-For the second of these entries, the index also reads many of the following rows into memory.  A read is several times
-faster if the index row of its entry is in memory.
+When the index is searched for the second entry, it also reads many of the following rows into memory.  The next reads
+are several times faster if the index rows of their entries are in memory.
 """
 
 

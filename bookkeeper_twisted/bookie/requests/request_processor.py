@@ -56,7 +56,7 @@ The bytes count against the connection's limits, so a connection can have only f
 
 @attrs.frozen
 class _Cold:
-    """The functions that process one kind of rare request.
+    """The functions and properties of one kind of rare request, such as a fencing read or a list of entries.
 
     :ivar answer: returns the response, or raises an error.
     :ivar refuse: makes the response with an error status.
