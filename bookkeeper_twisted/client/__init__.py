@@ -4,13 +4,12 @@ Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A
 their ids in the order of the calls.  It makes the header (with LAC and length) and the digest of each entry once, and
 sends the same bytes to all bookies of the entry's write set.  Adds complete strictly in id order once they have their
 ack quorum; the LAC is the highest completed id.  Threads append through a :class:`ThreadAppender`.  If bookies fail,
-the writer replaces them in the ledger's metadata; until the new metadata are stored, no entry completes (safety rule
-S16).
+the writer replaces them in the ledger's metadata; until the new metadata are stored, no entry completes.
 
 A :class:`LedgerReader` reads single entries, ranges and batches.  It verifies ledger id, entry id and digest of every
-entry (safety rule S18).  After any error it asks the next replica.  It can follow a ledger that is still being
-written.  If a ledger was not closed by its writer, opening it recovers it (:mod:`.recovery.ledger_recovery`, safety
-rule S17).  The decisions that need no I/O, such as quorums and votes, are in :mod:`bookkeeper_twisted.ledger`.
+entry.  After any error it asks the next replica.  It can follow a ledger that is still being written.  If a ledger was
+not closed by its writer, opening it recovers it (:mod:`.recovery.ledger_recovery`).  The decisions that need no I/O,
+such as quorums and votes, are in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
 (:mod:`.connections`).  Every asynchronous call returns a Deferred, which can be awaited and cancelled.

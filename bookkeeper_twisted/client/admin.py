@@ -181,7 +181,7 @@ class BookKeeperAdmin:
         return await self._registration.instance_id()
 
     async def writable_bookies(self) -> frozenset[str]:
-        """Return the ids of the bookies that take new ledgers."""
+        """Return the ids of the bookies that accept new ledgers."""
         return await self._registration.writable_bookies()
 
     async def read_only_bookies(self) -> frozenset[str]:

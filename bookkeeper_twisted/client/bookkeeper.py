@@ -112,7 +112,7 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
-        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin has the configured placement policy.
         """
         return Deferred.fromCoroutine(cls._connect(reactor, uri, config, placement, metrics))
 
@@ -380,7 +380,10 @@ class BookKeeper:
 
 
 async def _named(asked: str, work: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Await ``work``; to the error of an unavailable metadata store, add ``asked``, which describes the work."""
+    """Await ``work``; if the metadata store is unavailable, put ``asked`` before the text of the error.
+
+    :param asked: a description of the work.
+    """
     try:
         return await work
     except MetadataUnavailableError as error:

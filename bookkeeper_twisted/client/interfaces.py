@@ -27,8 +27,8 @@ class IBookieClient(Interface):
 
         :param adds: the add requests with the entries' headers and digests;
             :func:`~bookkeeper_twisted.codec.adds.stored_adds` makes them from entries that another bookie keeps.
-        :param fresh: whether no bookie was sent these entries before, so that a V2 reply with their ids can only belong
-            to this request.
+        :param fresh: True if these entries were never sent before, to any bookie.  A V2 reply with their ids can then
+            only belong to this request.
         """
 
     def read(
@@ -131,7 +131,7 @@ class IEnsembleChange(Interface):
         """Replace failed bookies of the newest ensemble.
 
         The new ensemble begins with the entry ``first_entry_id``.  So the caller must not complete this entry or a
-        later entry before this call has ended (safety rule S16).
+        later entry before this call has ended.
 
         :param failed: the ids of the failed bookies by position in the ensemble, at least one.
         :param first_entry_id: id of the first entry that has not completed.

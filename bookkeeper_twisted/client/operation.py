@@ -33,8 +33,8 @@ class OperationContext:
     records: TraceRecords | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
-        """Return a copy of this context for one ledger handle, with ``bookies`` that serves this handle only.
+        """Return a copy of this context whose :attr:`bookies` sends the requests of one ledger handle only.
 
-        The handle must close or retire this ``bookies``.
+        The handle must close or retire the new :attr:`bookies`.
         """
         return attrs.evolve(self, bookies=self.bookies.open_flow())

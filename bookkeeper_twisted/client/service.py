@@ -37,7 +37,8 @@ class BookKeeperService(Service):
         """
         :param connect: a function to call instead of :meth:`.BookKeeper.connect`, with the arguments ``reactor``,
             ``uri`` and ``config``.
-        :param pause_after: a function that returns the seconds until the next attempt for a number of failed attempts.
+        :param pause_after: a function that returns the seconds until the next attempt; its argument is the number of
+            failed attempts so far.
         """
         self._reactor = reactor
         self._uri = without_credentials(check_type("uri", uri, str, "str"))

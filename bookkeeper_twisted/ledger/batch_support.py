@@ -1,8 +1,8 @@
-"""The rules for batch reads of bookies that may not support them, without I/O.
+"""Decides which bookies get batch reads, because some bookies do not support them; without I/O.
 
 A bookie that does not support batch reads refuses them, closes the connection, or does not answer.  A closed connection
 or a missing answer can have other reasons as well.  So the reader repeats a failed batch read by single reads.  If the
-single reads succeed, it records that the bookie may not support batch reads.
+single reads succeed, the reader records that the bookie may not support batch reads.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -87,7 +87,7 @@ class BatchAttempt:
 
     @property
     def leaves_open(self) -> bool:
-        """Whether single reads must follow, because the entries may be on a bookie that answered no batch read."""
+        """Whether single reads must follow, because one of the bookies got no batch read or did not answer it."""
         return self._has_incapable or any(isinstance(error, UNANSWERED) for error in self.errors.values())
 
     def single_reads_succeeded(self, gave: Collection[str]) -> None:

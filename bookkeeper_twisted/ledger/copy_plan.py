@@ -93,7 +93,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 
 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
-    """Yield the runs of a copy ``plan`` without the entries in ``left_out``, which may split a run in two.
+    """Yield the runs of a copy ``plan`` without the entries in ``left_out``; split a run that has such entries inside.
 
     :param left_out: the entries not to copy, as runs in ascending order; their targets are ignored.
     """

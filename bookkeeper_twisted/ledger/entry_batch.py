@@ -1,4 +1,4 @@
-"""Consecutive verified entries in the buffer that a bookie sent; an Entry object is made only when it is asked for.
+"""Batches of verified entries: they stay in the received buffer; Entry objects are made only on request.
 
 The columns of a batch (ids, lengths, LACs, payloads) are cut from the received buffer.  Apache Arrow can use them
 without an object for each entry.
@@ -18,7 +18,7 @@ from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Offsets of two fields in the record of an entry: the LAC, and the ledger length up to and including the entry."""
+"""Offsets of the LAC and of the ledger length in an entry's record: 4 bytes for its length, then the entry."""
 
 _new_entry = partial(tuple.__new__, Entry)
 """Does the same as the constructor of Entry, but is faster, because it calls no Python function."""
@@ -60,12 +60,12 @@ class EntryBatch:
 
     @property
     def size(self) -> int:
-        """The size in bytes of :attr:`buffer`, including size words, headers and digests."""
+        """The size of :attr:`buffer` in bytes, including the length field, header and digest of each entry."""
         return self._run.size
 
     @property
     def buffer(self) -> bytes:
-        """All entries as they were received, one after the other: size word, header, digest and data of each."""
+        """All entries as they were received; each is a 4-byte length field, the header, the digest and the data."""
         return self._run.data
 
     @property
@@ -125,7 +125,7 @@ class EntryBatch:
 
 
 def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
-    """Verify a ``run``; return the entries before the first one with wrong ids or a wrong digest (safety rule S18).
+    """Verify a ``run``; return the entries before the first one with wrong ids or a wrong digest.
 
     :raises bookkeeper_twisted.errors.DigestMatchError: the first entry of the run has wrong ids or a wrong digest.
     """
@@ -141,7 +141,7 @@ def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
 def record_batch(run: EntryRun, payload_at: int) -> Any:
     """Return a ``pyarrow.RecordBatch`` with the columns of :meth:`EntryBatch.to_arrow` for the entries of ``run``.
 
-    :param payload_at: offset of the payload in a record.
+    :param payload_at: offset of the payload in an entry's record (4 bytes for its length, then the entry).
     """
     try:
         import pyarrow
@@ -188,7 +188,7 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
     count, stride, data = run.count, run.stride, pyarrow.py_buffer(run.data)
     size = stride - payload_at
-    if stride and size:  # if all records have one size, this way is five times as fast as the general one below
+    if stride and size:  # if all records have one size, this way is five times as fast as the general code below
         records = pyarrow.Array.from_buffers(pyarrow.binary(stride), count, [None, data])
         cut = compute.binary_slice(records, payload_at, stride).buffers()[1]
         return pyarrow.Array.from_buffers(pyarrow.binary(), count, [None, _offsets(size, count), cut])

@@ -26,7 +26,7 @@ class ReplicaLoss:
     """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
     :ivar ranges: (first id, last id) of each range with lost entries, ascending.  In a striped ledger, a range also has
-        entries that only other positions keep; they are not lost.  Empty if the position keeps no entry of the
+        entries that only other positions keep; these do not count as lost.  Empty if the position keeps no entry of the
         fragment, but its bookie is lost.
     """
 

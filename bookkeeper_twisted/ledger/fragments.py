@@ -19,7 +19,7 @@ class LedgerFragment:
 
     :ivar last: id of the last entry known to be acknowledged; ``first - 1`` if there is none.
     :ivar closed: whether the entries of the fragment are final.  If not, its writer may be alive, and no other process
-        may add entries to the fragment or change its ensemble (safety rule S15).
+        may add entries to the fragment or change its ensemble.
     """
 
     ledger_id: int
@@ -91,8 +91,7 @@ class Moves:
     def are_needed(self, metadata: LedgerMetadata) -> bool:
         """Test whether the ledger ``metadata`` still has one of the old bookies at its position.
 
-        The newest ensemble of a ledger that is not closed does not count, because only the writer may change it (safety
-        rule S15).
+        The newest ensemble of a ledger that is not closed does not count, because only the writer may change it.
         """
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
@@ -129,8 +128,8 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be lower than the writer's.  If it is at least the last entry before the newest ensemble, all
-    # entries of older ensembles are final (safety rule S16).
+    # The known LAC may be lower than the writer's.  Once it has reached the last entry before the newest ensemble, all
+    # entries of older ensembles are final.
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

@@ -35,8 +35,7 @@ def verified_lac(digester: Digester, ledger_id: int, packet: bytes | None, last_
 
     :param packet: the explicit LAC packet, None if the bookie has none.
     :param last_entry: the last entry that the bookie has, None if it has none.
-    :raises bookkeeper_twisted.errors.DigestMatchError: the digest of the packet or of the entry is wrong (safety rule
-        S18).
+    :raises bookkeeper_twisted.errors.DigestMatchError: the digest of the packet or of the entry is wrong.
     """
     known = LastConfirmed()
     if last_entry:
@@ -72,7 +71,7 @@ class LacAnswers:
 
     @property
     def suffice(self) -> bool:
-        """Whether the bookies that have not answered are too few for an ack quorum (safety rule S17)."""
+        """Whether the bookies that have not answered are too few for an ack quorum."""
         return self._is_covered(self._heard)
 
     def heard(self, bookie_id: str, known: LastConfirmed) -> None:

@@ -1,6 +1,6 @@
 """The rules for replies to reads, without I/O: verification, the next request, the error to raise.
 
-An entry is accepted if its ids and its digest are right, whichever bookie sent it (safety rule S18).  A batch read asks
+An entry is accepted if its ids and its digest are right, whichever bookie sent it.  A batch read asks
 one bookie for consecutive entries; the entries before a damaged one are accepted.  Single reads (:class:`SingleReads`)
 ask one bookie of the write set for each entry; if it does not return the entry, they ask the next bookie.  An entry
 counts as missing only if every bookie of its write set answered "no such entry" (:func:`most_telling`).
@@ -122,7 +122,7 @@ def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int
 
 
 def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int, digester: Digester) -> EntryRun:
-    """Verify the reply to a batch read; return its entries before the first invalid one (safety rule S18).
+    """Verify the reply to a batch read; return its entries before the first invalid one.
 
     :param run: the run (consecutive entries) in the reply; None if the reply has no entries.
     :param ledger_id: the requested ledger; ``first`` is the id of the first requested entry.

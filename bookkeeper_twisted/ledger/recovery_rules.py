@@ -1,4 +1,4 @@
-"""The rules for the decisions of a recovery (safety rule S17), without I/O.
+"""The rules for the decisions of a recovery, without I/O.
 
 Each rule is one method of :class:`RecoveryRules`.  The tests show why a rule is necessary: they replace its method by a
 weaker rule, and acknowledged entries are lost.
@@ -32,8 +32,7 @@ class RecoveryRules:
         """Return the flags for the reads of entries by a recovery.
 
         Each read also fences the ledger, because the bookie may have missed the fencing reads at the start of the
-        recovery.  Without the fence, it could answer "no such entry" and later accept this entry from the writer
-        (safety rule S4).
+        recovery.  Without the fence, it could answer "no such entry" and later accept this entry from the writer.
         """
         return FENCE | HIGH_PRIORITY
 

@@ -97,7 +97,7 @@ class Schedule:
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the positions without an answer are too few for an ack quorum of a write set (safety rule S17).
+        """Test whether the positions without an answer are too few for an ack quorum of a write set.
 
         :param answered: positions that answered.
         """
@@ -116,7 +116,7 @@ def schedule_of(metadata: LedgerMetadata) -> Schedule:
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the number of replicas of that entry in a range that has the fewest on the bookies of its write set.
+    """Return the lowest number of replicas that an entry of a range has on the bookies of its write set.
 
     :param first: first id of the range of entries; the range includes ``last``.
     :param listed: for each position of the ensemble, the ranges of entries that its bookie has.

@@ -66,7 +66,7 @@ class AckTally(Tally):
 
     A voter is one add request to one bookie.  If entries of a request are sent again, to the same bookie or to another
     one, the new request is another voter.  From this moment, the answer to the old request does not count for these
-    entries (safety rule S16: an acknowledged entry is on the bookies that the metadata name).
+    entries.  So an acknowledged entry is on the bookies that the metadata name.
 
     :ivar replaced: for each replaced request, the entries that were sent again in another request, as a set of bits.
     """

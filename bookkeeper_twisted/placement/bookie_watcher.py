@@ -45,7 +45,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read which bookies are registered, so that they are known before the watch has reported them.
+        """Read the list of registered bookies now, because the watch reports it only later.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
@@ -99,7 +99,10 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Call ``choose`` without the bookies in quarantine; if too few bookies are left, call it with all bookies."""
+        """Call ``choose`` for the writable bookies that are not in quarantine; if they are too few, for all of them.
+
+        Bookies in ``excluded`` are not chosen in either case.
+        """
         await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
@@ -113,8 +116,8 @@ class BookieWatcher:
     def missed(self, bookies: Collection[str], why: Exception) -> None:
         """Warn that entries are not written to failed bookies, because no other bookie can replace them.
 
-        A bookie is named in one warning only, even if many ledgers lack it.  When the bookie has become writable again,
-        its next failure causes a new warning.
+        A bookie is named in one warning only, even if it fails for many ledgers.  After the bookie has become writable
+        again, its next failure causes a new warning.
 
         :param bookies: ids of the failed bookies.
         :param why: the error with which the bookies failed.

@@ -44,7 +44,7 @@ def create_rack_resolver(clock: IReactorTime, config: ClientConfig, driver: IMet
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RandomPlacementFactory:
-    """The plugin that makes the placement policy :class:`.RandomPlacement`, which has no rules."""
+    """The plugin that makes the placement policy :class:`.RandomPlacement`, which ignores racks."""
 
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 

@@ -1,9 +1,9 @@
 """Quarantine: bookies that fail too often get no new ledgers for a while.
 
-The client counts successful and failed requests between two checks.  If too many requests to a bookie have failed since
-the last check, the client quarantines the bookie with a configured probability, so that not all clients avoid the same
-bookie at the same time.  A bookie leaves the quarantine when a configured time is over, or when all its requests
-between two checks have succeeded.
+The client checks its bookies at regular intervals.  If too many requests to a bookie have failed since the last check,
+the client quarantines the bookie with a configured probability, so that not all clients avoid the same bookie at the
+same time.  A bookie leaves the quarantine after a configured time, or when all requests to it have succeeded since the
+last check.
 """
 
 from collections import Counter

@@ -15,9 +15,9 @@ PATIENCE = 10.0
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """A rack resolver that finds the racks of bookie ids, and of the hosts in them, in the metadata store.
+    """A rack resolver that returns the racks in the metadata store, by bookie id or by the host in a bookie id.
 
-    :param clock: the clock for the time limit of callers that wait until the racks have been read for the first time.
+    :param clock: measures the time limit of callers that wait until the racks have been read for the first time.
     """
 
     def __init__(self, clock: IReactorTime) -> None:

@@ -402,7 +402,7 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Refuse further claims, and free the memory, because no claimed frame will be sent or sent again.
+        """Refuse further claims, and free the memory, because no claimed frame will be sent any more.
 
         The memory of open claims is not freed.  Call this method again when they have ended.
 

@@ -1,13 +1,12 @@
 """Frames in claim logs: each has the payload of one entry and, before it, room for the rest of the add request.
 
-A thread stores the length word and the payload of a frame by one call.  The bytes between them contain the entry id,
-the LAC and the digest, which are known only when the frame is sent; they are filled in then
-(:mod:`~bookkeeper_twisted.codec.adds`).  So an aborted frame leaves no gap in the entry ids.  A position in the log is
-a byte offset.
+A thread stores the length word and the payload of a frame by one call.  The bytes between them, with the entry id, the
+LAC and the digest, are filled in when the frame is sent (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are given
+only then, so an aborted frame leaves no gap in the entry ids.  A position in the log is a byte offset.
 
 ====  ==========================================================================
-0     length word: bytes of what follows
-4     room for header word, key, the entry's header and its digest
+0     length word: the number of bytes after it, as an int32
+4     room for the request's header, the master key, the entry's header and digest
 ..    payload, to the end of the frame
 ====  ==========================================================================
 """

@@ -228,7 +228,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without a frame to send; first record that the sender must skip its memory.
+        """End the open claim without a frame to send; first record that the sender must skip the claimed memory.
 
         :param term: the term (piece of memory) that contains the claimed frame.
         """

@@ -71,7 +71,7 @@ class TermPool:
     def take(self, base: int, room: int) -> Term:
         """Return a term (piece of memory) of at least ``room`` bytes.
 
-        The term has the small size if ``room`` is not larger.
+        The term is small if ``room`` bytes fit into a small term.
 
         :param base: position (byte offset) in the log at which the term begins.
         """

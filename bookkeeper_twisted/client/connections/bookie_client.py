@@ -53,7 +53,7 @@ class NetworkBookieClient(Flow):
     It also makes a flow for each ledger handle: an object that sends the handle's requests over the same connections.
 
     :param resolve: looks up the endpoint of a bookie id; see :class:`BookieAddresses`.
-    :param answered: called with the outcome of every request; None to call nothing.
+    :param answered: called with the outcome of every request; None if no caller counts the outcomes.
     :param metrics: the metrics of the connections; by default metrics that are not exported.
     :param authentication: the way in which this client authenticates itself to bookies; by default none.
     :param encryption: makes the client's end of a TLS connection to a bookie id; by default connections are not

@@ -58,7 +58,7 @@ class BookiePeer:
     """The sockets to one bookie in one wire protocol.
 
     :ivar sockets: the usable sockets.
-    :ivar key: bookie id and wire protocol.  All flows (ledger handles) use this same object as a key, to save memory.
+    :ivar key: bookie id and wire protocol.
     :ivar n_lost: number of established connections that ended although this client did not close them.
     :ivar n_broken_tls: number of connections that ended because of an error of TLS, for example because bytes were
         changed or cut off.
@@ -107,9 +107,10 @@ class BookiePeer:
         return socket
 
     def _least_busy(self) -> BookieSocket:
-        """Choose the least busy socket, and count the average bytes of a ledger handle as recently written on it.
+        """Choose the least busy socket for a new ledger handle, and raise the load of this socket.
 
-        So a handle counts before its first request, and handles that are made at the same time get different sockets.
+        The load is raised by the bytes that an average handle has written recently.  So handles that are made at the
+        same time get different sockets, although they have not sent requests yet.
         """
         sockets = self.sockets
         socket = least_busy(sockets)

@@ -1,11 +1,11 @@
 """The requests of one ledger handle (a flow), on one socket to each bookie, with its own request ids.
 
-With ``wireProtocol = auto`` and ``v2``, adds, reads and batch reads use protocol V2.  Operations that V2 lacks use V3.
-V3 is also used where a V2 reply could be mistaken for the reply to another request, because V2 replies have no request
-id.  This is so for fencing reads, and for a request with the same ledger id and entry id as an outstanding request,
-perhaps of another handle of the ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  V2 cannot express
-adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them
-(:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  With ``v3`` all requests use V3.
+If ``wireProtocol`` is ``auto`` or ``v2``, adds, reads and batch reads use protocol V2.  Operations that V2 lacks use
+V3.  V2 replies have no request id.  So V3 is also used where a V2 reply could be mistaken for the reply to another
+request: for fencing reads, and for a request with the same ledger id and entry id as an outstanding request, perhaps of
+another handle of the ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  V2 has no adds with deferred
+sync: ``auto`` sends them over V3, ``v2`` refuses them
+(:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  If ``wireProtocol`` is ``v3``, all requests use V3.
 
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.
 """
@@ -65,7 +65,7 @@ class Flow:
     __slots__ = ("pool", "_answered", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
 
     def __init__(self, pool: ConnectionPool, answered: CountAnswer | None) -> None:
-        """:param answered: called with the outcome of every request; None to call nothing."""
+        """:param answered: called with the outcome of every request; None if no caller counts the outcomes."""
         self.pool = pool
         self._answered = answered
         self._ids = pool.new_flow()

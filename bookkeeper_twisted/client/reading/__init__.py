@@ -1,4 +1,4 @@
-"""Reading ledgers: each entry is read from any replica that has it undamaged, and is verified (safety rule S18).
+"""Reading ledgers: each entry is read from any replica that has it undamaged, and is verified.
 
 :mod:`.read_handle` is the public reader.  :mod:`.read_order` puts the bookies of an entry in an order.
 :mod:`.replica_reads` asks them in this order, and asks the next bookie if one fails or is slow.  :mod:`.lac_reads` asks

@@ -36,9 +36,9 @@ class LacCoverage:
         """Ask the bookies of the last ensemble until enough have answered, then cancel the other requests.
 
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie refused the password.
-        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, because one did not answer in
-            time.
-        :raises bookkeeper_twisted.errors.ReadError: too few bookies answered, for another reason.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered; the last failure was a
+            time-out.
+        :raises bookkeeper_twisted.errors.ReadError: too few bookies answered; the last failure was another error.
         """
         asked = [Deferred.fromCoroutine(self._ask(bookie_id)) for bookie_id in self._ensemble]
         everybody = DeferredList(asked, fireOnOneErrback=True, consumeErrors=True)

@@ -74,7 +74,7 @@ class LacReads:
     """Asks bookies for the LAC of one ledger, for one reader.
 
     Each answer is recorded in the :class:`.LedgerView` of the reader, which stores the highest LAC.  So the LAC of a
-    reader never decreases (safety rule S13).
+    reader never decreases.
     """
 
     def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
@@ -198,7 +198,8 @@ class LacReads:
             time is up.
         :raises BookKeeperError: every bookie failed.
         """
-        # Begin with the write set of the next entry: bookies learn from the next entry that this entry is confirmed.
+        # Begin with the write set of the entry after the wanted one: this entry's header has a LAC that confirms the
+        # wanted entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -242,7 +243,7 @@ class LacReads:
         return run, reply.max_lac
 
     async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
-        """Send ``bookie_id`` a batch read that waits there; if it does not support this, let it wait for one entry."""
+        """Send a bookie a batch read that waits for a higher LAC; if it does not support this, send a long poll."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
             return await self._entry_from(bookie_id, poll)

@@ -1,4 +1,4 @@
-"""The metadata, the LAC and the length that a reader knows of a ledger, which may still grow (safety rule S13)."""
+"""The metadata, the LAC and the length that a reader knows of a ledger, which may still grow."""
 
 from collections.abc import Callable
 

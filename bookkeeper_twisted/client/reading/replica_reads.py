@@ -2,9 +2,8 @@
 
 A read asks the bookies of the write set in the order of :mod:`.read_order`.  It asks the next bookie if a bookie
 answers with an error, lacks the entry, has a damaged copy, or is slow (:mod:`.speculation`).  If an entry in a reply is
-damaged, only the verified entries before it are returned (safety rule S18).  Entries are requested by batch reads.  If
-the ledger is striped or the bookies do not answer batch reads, they are requested by many concurrent reads of one
-entry.
+damaged, only the verified entries before it are returned.  Entries are requested by batch reads.  If the ledger is
+striped or the bookies do not answer batch reads, entries are requested by many concurrent reads of one entry.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -94,7 +93,7 @@ class ReplicaReader:
         return await self._one_by_one(first, count, size, attempt)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: BatchAttempt) -> EntryRun | None:
-        """Send batch reads to replicas; return the entries of the first verified answer, or None if there is none."""
+        """Send batch reads to replicas; return the first verified entries, or None if all replicas failed."""
         reads = [partial(self._batch_from, bookie_id, first, count, size, attempt) for bookie_id in attempt.capable]
         success = await Speculation(self._clock, reads, self._patience).run()
         if success is None:
@@ -176,9 +175,9 @@ class ReplicaReader:
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: SingleReads) -> bool | None:
         """Read all entries that are still missing, each from the bookie with index ``rank`` in the entry's read order.
 
-        :param replicas: the read order: bookie ids in the order to ask them, by entry id modulo the size of the
-            ensemble.
-        :returns: True if no entry is missing any more, else None.
+        :param replicas: maps (entry id % ensemble size) to the ids of the bookies that keep such entries, in the order
+            in which to ask them.
+        :returns: True if no entry is missing any more; None if the next bookies must be asked.
         """
         # check the answers that slow replicas have given since the last check
         self._check(reads)
@@ -194,8 +193,8 @@ class ReplicaReader:
     def _by_bookie(self, entry_ids: Sequence[int], bookie_of: Mapping[int, str]) -> Mapping[str, Sequence[int]]:
         """Group entry ids by the bookie that must be asked for the entries.
 
-        :param bookie_of: bookie ids by entry id modulo the size of the ensemble.
-        :returns: ascending entry ids by bookie id; as a ``range`` where this is possible.
+        :param bookie_of: maps (entry id % ensemble size) to the id of the bookie to ask.
+        :returns: for each bookie id, the ascending entry ids: a ``range`` where this is possible, else a list.
         """
         size, found = self._schedule.ensemble_size, dict[str, list[Sequence[int]]]()
         if isinstance(entry_ids, range):

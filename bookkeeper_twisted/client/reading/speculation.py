@@ -20,7 +20,7 @@ class Patience:
 
     :ivar first: seconds after which the second attempt begins; 0 to begin it only when the first attempt has failed.
     :ivar longest: maximum number of seconds between the beginnings of two attempts.
-    :ivar growth: factor by which this time grows with each attempt.
+    :ivar growth: factor by which the time between the beginnings of two attempts grows with each attempt.
     """
 
     first: float = 0.0
@@ -62,7 +62,7 @@ class Speculation(Generic[T]):
         self._outcome: Deferred[Success[T] | None] = Deferred()
 
     async def run(self) -> Success[T] | None:
-        """Return the first success, or None if all attempts failed; an exception in an attempt is raised.
+        """Return the first success, or None if all attempts failed; if an attempt raises an exception, raise it.
 
         Attempts that are still running at the end are cancelled.
         """

@@ -38,7 +38,7 @@ the first entry usually comes soon.
 class Tail:
     """An iteration over the acknowledged entries of an open ledger from ``first`` upwards, never beyond the LAC.
 
-    So each yielded entry stays readable (safety rule S12), and entries are yielded in id order (safety rule S13).
+    So each yielded entry stays readable.  Entries are yielded in id order.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Recovery: closing a ledger after the last entry that its writer can have acknowledged (safety rule S17).
+"""Recovery: closing a ledger after the last entry that its writer can have acknowledged.
 
 :mod:`.ledger_recovery` fences the ledger, reads the entries beyond the LAC (:mod:`.recovery_reads`), sends them to
 bookies again (:mod:`.write_back`), and closes the ledger.  The rules for its decisions are in

@@ -1,8 +1,8 @@
-"""The recovery of a ledger: closes it after the last entry that its writer may have acknowledged (safety rule S17).
+"""The recovery of a ledger: closes it after the last entry that its writer may have acknowledged.
 
 Several clients may recover the same ledger concurrently, and each client may repeat each step.  The ledger stays
-IN_RECOVERY until a client closes it.  A second client does not drop the entries that the first client has written back
-(safety rule S14).  So a recovery that fails leaves nothing to clean up.
+IN_RECOVERY until a client closes it.  A second client does not drop the entries that the first client has written
+back.  So a recovery that fails leaves nothing to clean up.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ class LedgerRecovery:
         return closed
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more (safety rule S15).
+        """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more.
 
         If the ledger is IN_RECOVERY already, do nothing: this recovery continues, because the other client may be dead.
         """

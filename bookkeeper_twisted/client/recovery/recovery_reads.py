@@ -44,8 +44,8 @@ class RecoveryReads:
         self._max_votes = max_votes
         self._window = 1
         self._source: str | None = None
-        self._unanswered: set[str] = set()  # bookies that did not answer a batch read: they get no more
-        self._doubted: set[str] = set()  # those in _unanswered that have not answered a single read since then
+        self._unanswered: set[str] = set()  # bookies that did not answer a batch read
+        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a single read since
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:

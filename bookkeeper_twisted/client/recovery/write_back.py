@@ -1,6 +1,6 @@
 """The write-back of a recovery: sends the entries after the LAC to bookies again, before the ledger is closed.
 
-The ledger may only be closed when an ack quorum of bookies has each of these entries (safety rule S17).
+The ledger may only be closed when an ack quorum of bookies has each of these entries.
 """
 
 import struct
@@ -31,8 +31,8 @@ class WriteBack:
     """The adds by which a recovery sends entries to bookies again, with the same ids, payloads and lengths.
 
     The LAC in all their headers is the LAC with which the recovery began.  A higher LAC would confirm these entries to
-    readers, but the writer or another recovery may still close the ledger without them (safety rules S13 and S14).  If
-    a bookie fails, the new ensemble stays in memory, and is stored in the metadata when the ledger is closed.
+    readers, but the writer or another recovery may still close the ledger without them.  If a bookie fails, the new
+    ensemble stays in memory, and is stored in the metadata when the ledger is closed.
 
     :param last_add_confirmed: the id of the entry before the first entry to write back.
     """
@@ -108,12 +108,12 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into ranges in which each header's ledger length is that of the entry before plus the own payload.
+    """Split entries into ranges in which the ledger length grows by the payload's size from one entry to the next.
 
-    Yield the payloads of each range, and the length of the ledger before the range.
+    Yield the payloads of each range, and the ledger length before the range.
 
-    Usually there is only one range.  But if callers choose the entry ids, Apache's writer counts payloads in the order
-    of the calls, so the lengths in the headers do not add up in the order of the ids.
+    Usually all entries are in one range.  But if callers choose the entry ids, Apache's writer counts payloads in the
+    order of the calls, so the ledger lengths in the headers do not follow from each other in the order of the ids.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

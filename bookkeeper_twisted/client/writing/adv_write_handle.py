@@ -20,9 +20,9 @@ class AdvLedgerWriter(BaseWriter):
     """The writer of a ledger whose caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    writer sends an entry only when all entries before it have been written.  The length in the entry's header then
-    counts exactly the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so a
-    recovery may close the ledger with a wrong length.  The entry could not complete earlier in either case.
+    writer sends an entry only when :meth:`write` was called for all lower ids.  So the ledger length in the entry's
+    header is the sum of the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so
+    a recovery may close the ledger with a wrong length.
     """
 
     __slots__ = ("_later", "_later_size")
@@ -36,7 +36,7 @@ class AdvLedgerWriter(BaseWriter):
     def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> "Deferred[int]":
         """Write one entry.
 
-        The entry waits until all entries with lower ids have been written.
+        The entry is sent when this method was called for all lower ids.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
@@ -44,8 +44,8 @@ class AdvLedgerWriter(BaseWriter):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
             not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: entries with too many bytes wait for a missing entry, or
-            to be sent.  The missing entry itself is refused only if too many bytes wait to be sent.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes are in flight or wait to be sent; or this
+            entry would have to wait for a lower id, and too many bytes wait for lower ids already.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         try:

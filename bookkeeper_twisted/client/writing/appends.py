@@ -1,8 +1,7 @@
-"""Appends: entries get their ids, and join the batch of the reactor turn unless too many bytes are in flight.
+"""Appends: gives entries their ids, and adds them to a batch that is sent at the end of this turn of the reactor.
 
 The bytes in flight are limited for each writer, and by a budget for all writers of a client together.  While a limit is
-reached, entries wait in the writer, in order, until bookies have acknowledged earlier entries.  To be fast, an append
-makes only one call within this module.
+reached, entries wait in the writer, in order, until bookies have acknowledged earlier entries.
 """
 
 from bisect import bisect_right
@@ -45,8 +44,8 @@ class ByteBudget:
     def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left of the budget; 0 or less if it is used up.
 
-        :param resume: a function to call once when bytes are left again, if none are left now.  If the function is
-            waiting already, it is not registered a second time.
+        :param resume: if no bytes are left now, this function is called once when bytes are left again.  Several calls
+            with the same function register it only once.
         """
         left = self.limit - self.used
         if left <= 0:
@@ -147,8 +146,8 @@ class Gatherer:
     def cut(self) -> None:
         """Let the next entry begin another batch.
 
-        This is needed if the ledger length in the next entry's header is not the previous length plus the entry's
-        payload.
+        All ledger lengths in a batch must follow from each other: the length in an entry's header is the length in the
+        header before it plus the size of the entry's payload.  Call this method if the next entry breaks this rule.
         """
         self.open = None
 
@@ -242,9 +241,11 @@ class AppendingWriter(Source):
         raise NotImplementedError
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Make an entry with the next id; add it to the batch of this reactor turn, or let it wait to be sent.
+        """Make an entry with the next id, and add it to the batch of this reactor turn.
 
-        :param waiter: a Deferred that fires with the entry id once the entry is acknowledged; None to call nothing.
+        If earlier entries wait to be sent, or too many bytes are in flight, the entry waits instead.
+
+        :param waiter: a Deferred that fires with the entry id once the entry is acknowledged; None if nobody waits.
         """
         quorum, budget, size = self._quorum, self._budget, len(payload)
         frame = size + self._overhead
@@ -273,13 +274,13 @@ class AppendingWriter(Source):
             batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
-        """Make entries with the next ids; send them with the batch of this reactor turn.
+        """Make entries with the next ids, and add them to the batch of this reactor turn.
 
-        If too many entries are unacknowledged, the new ones are sent later.
+        If earlier entries wait to be sent, or too many bytes are in flight, the new entries wait instead.
 
         :param size: bytes of all payloads together.
-        :param waiter: a Deferred that fires with the last of these ids once all entries are acknowledged; None to call
-            nothing.
+        :param waiter: a Deferred that fires with the last of these ids once all entries are acknowledged; None if
+            nobody waits.
         """
         quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
@@ -305,7 +306,7 @@ class AppendingWriter(Source):
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # an upper bound of the payloads that fit: even an empty payload takes ``overhead`` bytes
+            # no more payloads than these can fit: even an empty payload takes ``overhead`` bytes
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)

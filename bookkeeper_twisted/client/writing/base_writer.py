@@ -1,8 +1,8 @@
 """The base class of all writers: it completes entries, forces syncs and closes the ledger; see also :mod:`.appends`.
 
 After an error has ended a writer, every later call fails with this error.  A writer that is closed or has failed closes
-the ledger after its last confirmed entry (safety rules S12 to S16).  To do so, it first makes bookies sync all
-completed entries; then it stores the state CLOSED, the last entry id and the length by a compare-and-set.
+the ledger after its last confirmed entry.  To do so, it first makes bookies sync all completed entries; then it stores
+the state CLOSED, the last entry id and the length by a compare-and-set.
 """
 
 from collections.abc import Sequence
@@ -48,8 +48,9 @@ _NOTHING = -1
 class BaseWriter(AppendingWriter):
     """The base class of writers; a ledger has only one writer.
 
-    At most ``max_in_flight_bytes`` are in flight; as many bytes may wait to be sent; further appends fail with
-    TooManyRequestsError.  Cancelling an append only ends the wait for its result; the entry is written nevertheless.
+    At most ``max_in_flight_bytes`` are in flight, and as many more bytes may wait to be sent.  Further appends fail
+    with TooManyRequestsError.  Cancelling an append only ends the wait for its result; the entry is written
+    nevertheless.
 
     :ivar ledger_id: the id of the ledger.
     """

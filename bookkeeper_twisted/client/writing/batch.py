@@ -8,8 +8,7 @@ bit for each place.  So no object is needed for an entry, except the Deferred of
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
-add requests in memory until all its entries have completed or failed, so that a substitute bookie gets the same bytes
-(safety rule S14).
+add requests in memory until all its entries have completed or failed, so that a substitute bookie gets the same bytes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +37,7 @@ class BatchSettings(Generic[Owner]):
 
     :ivar bookies: sends the requests to bookies.
     :ivar give_back: called when all entries of a batch have completed or failed, with their number of bytes.
-    :ivar fresh: whether no bookie was sent these entries before; False for the entries of a recovery.
+    :ivar fresh: True if the entries were never sent to a bookie before; False for the entries of a recovery.
     :ivar overhead: bytes of an add request without the payload.
     :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
         whose bit ``n`` stands for the entry with index ``n`` in the batch.
@@ -270,7 +269,7 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Whether an entry of a batch of one writer has its ack quorum although an earlier entry lacks it."""
+        """Whether an entry has its ack quorum although an earlier entry lacks it; for a batch of one writer only."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
@@ -353,7 +352,7 @@ class Batch(Generic[Owner]):
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
         """Make new requests for some entries, to substitute bookies or again to the same bookies.
 
-        From now on, answers to the replaced requests are ignored (safety rule S16).
+        From now on, answers to the replaced requests are ignored.
 
         :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries to
             send.  None of these entries may have completed or failed.

@@ -1,8 +1,8 @@
 """Ensemble changes: failed bookies of an ensemble are replaced by other bookies.
 
-A writer stores the new ensemble by a compare-and-set of the metadata (safety rule S15).  Only then may further entries
-complete (safety rule S16).  A recovery keeps the new ensemble in memory, and stores it when it closes the ledger.  A
-writer with deferred sync cannot replace bookies.
+A writer stores the new ensemble by a compare-and-set of the metadata.  Further entries may complete only after this.
+A recovery keeps the new ensemble in memory, and stores it when it closes the ledger.  A writer with deferred sync
+cannot replace bookies.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -132,7 +132,7 @@ class StoredEnsembleChange:
         self._bookies.missed(bookies, why)
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Raise an error if the stored ledger is no longer open, so that its writer must stop (safety rule S15)."""
+        """Raise an error if the stored ledger is no longer open, so that its writer must stop."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")

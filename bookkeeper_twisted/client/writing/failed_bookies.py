@@ -37,8 +37,8 @@ class AddRules:
 class FailedBookies:
     """The failed bookies of one ledger; the writer makes this object at the first failure.
 
-    :ivar late: bookies that failed, but only with entries that have their ack quorum without them.  They are replaced
-        before the next entries are sent.
+    :ivar late: bookies that failed to store entries which have their ack quorum nevertheless.  They are replaced before
+        the next entries are sent.
     :ivar useless: bookies that have failed since the last completion of an entry.  They must not be chosen as
         substitutes.
     """

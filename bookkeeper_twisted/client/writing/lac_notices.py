@@ -30,9 +30,9 @@ MOST_SENT = 16
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""Seconds after which a notice that bookies did not accept is sent again: from ``FIRST_REST`` to ``LONGEST_REST``.
+"""A notice that bookies did not accept is sent again after ``FIRST_REST`` seconds.
 
-Each failure doubles the time.
+Each failure doubles this time, up to ``LONGEST_REST`` seconds.
 """
 
 
@@ -81,7 +81,7 @@ class LacNotices:
     def __init__(self, clock: IReactorTime, interval: float) -> None:
         self._clock = clock
         self._interval = interval
-        # writers that sent entries since the last call of the timer; not a set, because this has no stable order
+        # writers that sent entries since the last call of the timer; a dict, because a set has no stable order
         self._sent: dict[NoticedWriter, None] = {}
         # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}

@@ -2,7 +2,7 @@
 
 Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  An ensemble
 change applies to all of them, and acknowledgements of a replaced bookie no longer count.  During a change no entry
-completes (safety rule S16), even if it reaches its ack quorum.  Once the change is stored, the entries are sent to the
+completes, even if it reaches its ack quorum.  Once the change is stored, the entries are sent to the
 new bookies, and those that have their ack quorum complete.
 
 An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
@@ -211,7 +211,7 @@ class QuorumWriter:
         self.confirmed = entry_id
 
     def advance(self) -> None:
-        """Complete the next entries, in id order, that have their ack quorum (safety rule S13)."""
+        """Complete the next entries, in id order, that have their ack quorum."""
         if not self.state.completes:
             return
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
@@ -222,7 +222,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, places))
             if self.idle:
                 batches.clear()
-            # compare first: sending waiting entries may have called follow(), which removes completed batches
+            # _take() may have let waiting entries be sent; their follow() call then has removed completed batches
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -328,8 +328,7 @@ class QuorumWriter:
         return out_of_reach
 
     def _go_on_without(self, failures: FailedBookies, staying: Collection[str], why: NotEnoughBookiesError) -> None:
-        """Record that failed bookies stay in the ensemble; the others are enough for all ack quorums (safety rule S16).
-        """
+        """Record that failed bookies stay in the ensemble; the other bookies are enough for all ack quorums."""
         failures.stay(staying, self._clock.seconds())
         self._changes.stay(staying, failures.explained(why, self.ensemble, staying))
 
@@ -450,7 +449,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
-    """Complete entries of a batch, unless an earlier entry of the ledger lacks its ack quorum (safety rule S13)."""
+    """Complete entries of a batch, unless an earlier entry of the ledger lacks its ack quorum."""
     if batch.adds is None:
         return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()

@@ -1,7 +1,7 @@
 """The states of a writer, and the transitions between them.
 
-While a writer changes its ensemble, it completes no entry until the change is stored (safety rule S16), even while it
-is being closed.  A writer that has ended ignores all answers of bookies.
+While a writer changes its ensemble, it completes no entry until the change is stored, even while it is being closed.
+A writer that has ended ignores all answers of bookies.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from .context import OpenLedger
 class LedgerWriter(InOrderWriter, BaseWriter):
     """The writer of a ledger whose entries get their ids in the order of the calls.
 
-    A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
+    To avoid TooManyRequestsError, wait for the results of earlier appends before there are too many.  Other threads
     append through :meth:`appender`.
     """
 
