@@ -57,7 +57,7 @@ class LedgerReport:
     """The metadata of a ledger, the bookies that keep its entries, and which of them are down.
 
     :ivar bookies: the bookies of all segments.
-    :ivar unavailable: those of ``bookies`` that are not registered, neither as writable nor as read-only.
+    :ivar unavailable: the bookies among these that are registered neither as writable nor as read-only.
     """
 
     ledger_id: int

@@ -74,7 +74,7 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
     :param reactor: the reactor that runs the script.
     :param config: the configuration; the files that it names are not read yet.
     :param driver: the metadata driver of the cluster, which a plugin may use.
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the name.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the configured name.
     """
     if config.network_topology_mapping_file_name:
         return MappingResolver(Path(config.network_topology_mapping_file_name).read_text)

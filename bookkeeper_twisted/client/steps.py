@@ -45,8 +45,8 @@ async def for_each(
 ) -> None:
     """Run a coroutine for each item of an iteration, several at a time.
 
-    The first error of the iteration or of a coroutine cancels all running coroutines, and is raised.  If this call is
-    cancelled, it cancels them, too.
+    The first error of the iteration or of a coroutine cancels all running coroutines, and is raised.  Cancelling this
+    call also cancels all running coroutines.
 
     :param work: makes the coroutine for an item; called with the items in order.  The results of the coroutines are
         ignored.

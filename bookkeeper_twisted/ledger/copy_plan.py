@@ -109,7 +109,7 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each run of consecutive entries in ``ranges`` that ``position`` must store."""
+    """Yield (first id, last id) of each run of entries that ``position`` must store, within ``ranges``."""
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

@@ -54,7 +54,7 @@ class LedgerFragment:
         """Return the ids of the entries that a check reads at a position of the ensemble.
 
         These are the first and the last entry that the bookie at the position keeps, and about ``percentage`` percent
-        of the others, spread evenly.
+        of the entries between them, spread evenly.
 
         :param position: index in the ensemble, from 0.
         :param percentage: percentage of the entries to read, from 0 to 100.

@@ -1,9 +1,9 @@
 """The arithmetic of placement: a weighted random order of bookies, and the racks for the positions of an ensemble.
 
-The rule for racks: the bookies of each write set must be in at least a wanted number of different racks.  (A write set
+The rule for racks: the bookies of each write set must be in at least a given number of different racks.  (A write set
 is ``Wq`` consecutive positions of the ensemble; after the last position comes the first.)  :class:`RackSearch` assigns
-a rack to one position after the other, and prefers unused racks.  If no rack for a position satisfies the rule, it goes
-back to the position before and tries another rack there.
+a rack to one position after the other, and prefers unused racks.  If no rack for a position satisfies the rule, the
+search goes back to the position before and tries another rack there.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
     """Test whether each write set with the ``position`` can have bookies in enough racks.
 
-    A position for which no bookie is chosen yet counts as another rack.
+    A position for which no bookie is chosen yet counts as one more rack.
 
     :param racks: the rack of each position of the ensemble; None for a position without a bookie.
     :param position: index in the ensemble, from 0.

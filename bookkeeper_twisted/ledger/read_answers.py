@@ -185,7 +185,7 @@ class SingleReads:
         """Record the answers of one bookie to single reads.
 
         :param answers: for each entry id, the received bytes, not verified, or an error.
-        :returns: the errors among them.
+        :returns: the errors in ``answers``, by entry id.
         """
         if set(map(type, answers.values())) == {bytes}:  # the usual case: all answers are entries
             self._given.append((bookie_id, cast(Mapping[int, bytes], answers)))

@@ -41,7 +41,7 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether so many bookies are fenced that the other ones are too few for an ack quorum.
+        """Test whether so many bookies are fenced that the other bookies are too few for an ack quorum.
 
         If so, no further entry of the writer can be acknowledged.  Moreover, at least one bookie of every ack quorum
         has answered, so the recovery knows the LAC that is stored in each acknowledged entry.

@@ -64,7 +64,7 @@ class BatchQuestion:
 
 @attrs.frozen
 class Singles:
-    """Single reads to send: some entries, each in its own reply."""
+    """Single reads to send: one request for each of the entries ``entry_ids``."""
 
     entry_ids: Sequence[int]
 
@@ -143,7 +143,7 @@ class ReplicaScan:
                 return
 
     def some(self, entry_ids: Sequence[int]) -> Scanning:
-        """Scan some entries by single reads.
+        """Scan the entries ``entry_ids`` by single reads.
 
         :param entry_ids: ascending ids of entries that the bookie at this position keeps.
         :returns: a generator that yields read requests for the bookie; send the answer to each into the generator.
@@ -235,8 +235,7 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether two findings can be joined: they have the same state, and no entry of this position between.
-        """
+        """Test whether two findings can be joined: they have the same state, and no entry to scan is between them."""
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None

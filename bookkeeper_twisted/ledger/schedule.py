@@ -134,7 +134,7 @@ def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[
 def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int:
     """Return the lowest number of replicas of the entries ``start``, ``start + period``, ... up to ``last``.
 
-    The number of replicas changes only where a listed range begins or ends, so only the entries there are examined.
+    The number of replicas changes only where a range in ``listed`` begins or ends, so only such entries are examined.
     """
     points = {start}
     for ranges in listed:

@@ -95,8 +95,8 @@ class AckTally(Tally):
 
         :param voter: the add request that failed.
         :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
-        :returns: the entries for which the failure counts, as a set of bits: those that were not sent again in another
-            request.
+        :returns: the entries for which the failure counts, because they were not sent again in another request; as a
+            set of bits.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)

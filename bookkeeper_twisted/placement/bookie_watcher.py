@@ -99,7 +99,7 @@ class BookieWatcher:
             return await self._choose_now(choose, excluded)
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
-        """Call ``choose`` for the writable bookies that are not in quarantine; if they are too few, for all of them.
+        """Call ``choose`` for the writable bookies that are not in quarantine; if these are too few, for all.
 
         Bookies in ``excluded`` are not chosen in either case.
         """

@@ -57,8 +57,8 @@ class ClaimLog:
     :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
     :ivar lost_from: position at which the frames begin that will never be acknowledged; None before the log is
         abandoned.
-    :ivar shapes: for each payload size, how to write a frame (:data:`~.frames.FrameShape`); a cache that :meth:`shape`
-        fills.
+    :ivar shapes: maps payload sizes to frame shapes (function, frame size and length word with which to write a frame);
+        a cache that :meth:`shape` fills.
     :ivar armed: whether the sender was woken, and has not called :meth:`disarm` since then.
     :ivar dropped: number of entries that were dropped because the log had no room for them.
     """
@@ -135,7 +135,7 @@ class ClaimLog:
             self._wake()
 
     def shape(self, size: int) -> FrameShape:
-        """Return how to write a frame with a payload of ``size`` bytes: a cached or new :data:`~.frames.FrameShape`."""
+        """Return the shape (:data:`~.frames.FrameShape`) of a frame whose payload has ``size`` bytes."""
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:

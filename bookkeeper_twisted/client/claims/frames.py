@@ -24,8 +24,8 @@ from ...entries.columns import column
 from .terms import Term
 
 STORED_BY_SLICE = 4096
-"""Payloads of this many bytes or more are stored by slices, because caching a ``struct`` format for each large size
-would take too much memory.
+"""Payloads of this many bytes or more are stored by slice assignment, because a cached ``struct`` format for each large
+size would take too much memory.
 """
 
 _LENGTH = struct.Struct(">i")
@@ -34,15 +34,15 @@ StoreFrame = Callable[[bytearray, int, bytes, Any], None]
 """``store(buffer, at, length_word, payload)``: a function that writes a frame into memory in one step."""
 
 FrameShape = tuple[StoreFrame, int, bytes]
-"""How to write a frame with a payload of some size: the function that does it, the frame's size, its length word."""
+"""The shape of a frame: the function that writes such a frame, the size of the frame, and its length word."""
 
 
 class FrameLayout:
     """The layout of frames; it is the same for all ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: for each payload size, how to write a frame (:data:`FrameShape`): a cache that :meth:`shape` fills and
-        any thread may read.
+    :ivar shapes: maps payload sizes to frame shapes (function, frame size and length word with which to write a frame);
+        a cache that :meth:`shape` fills and any thread may read.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -52,7 +52,7 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Compute how to write a frame with a payload of ``size`` bytes; cache the result for a small payload."""
+        """Return the shape of a frame whose payload has ``size`` bytes; cache it if the payload is small."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -166,7 +166,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Yield, for each frame from ``at`` on, the offset of its end from ``at``; stop at the first offset >= ``size``."""
+    """Yield the end of each frame as an offset from ``at``; stop after the first offset >= ``size``."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

@@ -58,7 +58,7 @@ class ProducersLog(Protocol):
     :ivar tail: the position (byte offset in the log) after the last claimed frame.
     :ivar limit: the position up to which claims need no lock.
     :ivar term: the term (piece of memory) that contains the frames up to ``limit``.
-    :ivar shapes: how to write a frame (:data:`~.frames.FrameShape`), by payload size.
+    :ivar shapes: maps payload sizes to frame shapes (:data:`~.frames.FrameShape`), with which frames are written.
     :ivar armed: whether the sender was woken, and has not looked for frames since then.
     """
 
@@ -78,7 +78,7 @@ class ProducersLog(Protocol):
         """
 
     def shape(self, size: int) -> FrameShape:
-        """Return how to write a frame with a payload of ``size`` bytes: its shape (:data:`~.frames.FrameShape`)."""
+        """Return the shape (:data:`~.frames.FrameShape`) of a frame whose payload has ``size`` bytes."""
 
     def wake(self) -> None:
         """Wake the sender, unless it was woken already and has not looked for frames since then."""

@@ -1,10 +1,10 @@
 """Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
 Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`).  It wakes the reactor's
-thread, unless this was done already since that thread last looked at the log.  The reactor's thread then takes the
+thread, unless that thread was woken already and has not looked at the log since.  The reactor's thread takes the
 committed frames, gives their entries the next ids and sends them.  A flush returns a future, which completes once the
-entries are acknowledged.  While an open claim of one thread delays committed frames of others, the reactor's thread
-looks at the log each second.
+entries are acknowledged.  While an open claim of one thread delays committed frames of other threads, the reactor's
+thread looks at the log each second.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class ThreadAppender:
     thread that has its entry as bytes calls :meth:`offer`.  A thread that still has to encode it can call :meth:`claim`
     and encode it in the claimed memory, which saves a copy.
 
-    The results of offers, claims and flushes are *positions*. A position is not an entry id, but a byte offset in the
+    The results of offers, claims and flushes are *positions*.  A position is not an entry id, but a byte offset in the
     claim log; positions only grow.  An offered entry is durable once a later :meth:`flush` has completed.
     """
 
@@ -85,8 +85,8 @@ class ThreadAppender:
         """Claim memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
-        have one claim at a time.  An open claim delays all entries that were claimed later.  It is revoked if its
-        thread ends, or if it delays them for 15 seconds.
+        have one claim at a time.  An open claim delays all entries that were claimed later.  The log revokes
+        the claim if its thread ends, or if the claim delays entries for 15 seconds.
 
         :param size: bytes of the entry, at least one; the memory is zero at first.
         :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
@@ -146,8 +146,8 @@ class ThreadAppender:
     def flush(self) -> "Future[int]":
         """Return a future that completes when all entries that were offered or committed before are acknowledged.
 
-        The thread of the reactor or event loop sends the entries, so it must not block on this future; there, use
-        ``await asyncio.wrap_future(appender.flush())``.
+        The thread of the reactor or event loop sends the entries, so it must not block on this future.  On that
+        thread, use ``await asyncio.wrap_future(appender.flush())``.
 
         :returns: a future, which completes with the position up to which all entries are acknowledged, or fails with
             the reason why they never will be.

@@ -274,7 +274,7 @@ class LacReads:
 
 
 _Told = tuple[EntryRun | None, int | None]
-"""A bookie's answer: verified entries from the requested entry on, or None; and the LAC that it knows, or None."""
+"""A bookie's answer: verified entries from the requested entry on (None if it sent none), and its LAC if it has one."""
 
 _Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
 """A function that asks the bookie with the given id to wait for the entry that a ``_Poll`` requests."""

@@ -18,7 +18,7 @@ class ReadOrder:
     every bookie of the ensemble stores every entry.
 
     :ivar schedule: the distribution of entries to positions of the ensemble.
-    :param reorder: whether to ask bookies last that are likely to fail or to be slow.
+    :param reorder: whether bookies that are likely to fail or to be slow are asked last.
     :param sticky: the position in the ensemble of the bookie that a sticky reader asks first; None to spread the load.
     """
 
@@ -51,7 +51,7 @@ class ReadOrder:
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """Return ``bookies`` with those moved to the end that are likely to fail or to be slow."""
+        """Return ``bookies``, but move bookies that are likely to fail or to be slow to the end."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:

@@ -104,7 +104,8 @@ class LedgerRecovery:
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """Store the state IN_RECOVERY, so that the ledger's writer cannot change ensembles any more.
 
-        If the ledger is IN_RECOVERY already, do nothing: this recovery continues, because the other client may be dead.
+        If the ledger is IN_RECOVERY already, this recovery continues nevertheless, because the client that stored this
+        state may be dead.
         """
 
         def is_open(metadata: LedgerMetadata) -> bool:

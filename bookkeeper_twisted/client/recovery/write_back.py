@@ -55,7 +55,7 @@ class WriteBack:
 
     @property
     def last_add_confirmed(self) -> int:
-        """The id of the last entry such that it and all entries before it have been written back."""
+        """The id up to which all entries have been written back."""
         return self._writer.completed
 
     @property

@@ -118,7 +118,7 @@ class Gatherer:
         :param first: id of the first entry.
         :param length: bytes of the ledger before the first entry.
         :param payloads: the payload of each entry, at least one.
-        :param waiter: a Deferred that fires once the last entry has completed, or None.
+        :param waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
         overhead = self.overhead
@@ -156,8 +156,8 @@ class Gatherer:
 
         :param writer: the writer of all these entries.
         :param adds: the add requests of these entries.
-        :param lengths: bytes of the ledger up to each entry.
-        :param waiter: a Deferred that fires once the last entry has completed, or None.
+        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
         """
         batch, self.open = self.begin(), None
         batch.fill(writer, adds, lengths, waiter)
@@ -178,7 +178,7 @@ class _HeldBack:
     :ivar first: id of the first entry.
     :ivar length: bytes of the ledger before the first entry.
     :ivar payloads: the payload of each entry.
-    :ivar waiter: a Deferred that fires once the last entry has completed, or None.
+    :ivar waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
     """
 
     first: int
@@ -210,8 +210,8 @@ class AppendingWriter(Source):
     ) -> None:
         """
         :param largest: maximum number of bytes of a payload that the writer accepts.
-        :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while the add
-            requests in flight and those that wait have more than twice as many bytes.
+        :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while
+            more than twice as many bytes are in flight or wait to be sent.
         :param overhead: bytes of an add request without the payload.
         :param traces: the traces of the client's appends; None if it has no tracer.
         """

@@ -131,8 +131,8 @@ class Batch(Generic[Owner]):
     ) -> None:  # fmt: skip
         """Add entries of one ``owner`` (a writer) to this batch.
 
-        :param lengths: bytes of the ledger up to each entry.
-        :param waiter: a Deferred that fires once the last of these entries has completed, or None.
+        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param waiter: a Deferred that fires once the last of these entries has completed; None if nobody waits.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
         rows[1::COLUMNS] = entry_ids
@@ -146,8 +146,8 @@ class Batch(Generic[Owner]):
 
         No other entries join this batch.
 
-        :param lengths: bytes of the ledger up to each entry.
-        :param waiter: a Deferred that fires once the last of these entries has completed, or None.
+        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param waiter: a Deferred that fires once the last of these entries has completed; None if nobody waits.
         """
         self.adds = adds
         self.join_many(owner, adds.entry_ids, lengths, [b""] * len(adds), waiter)
@@ -155,7 +155,7 @@ class Batch(Generic[Owner]):
     def drop(self, owner: Owner) -> list[Waiter]:
         """Remove the entries of the writer ``owner`` from a batch that was not sent yet.
 
-        :returns: for each of these entries, in order, the Deferred that waits for it, or None.
+        :returns: for each of these entries, in order, the Deferred of its caller; None if no caller waits for it.
         """
         joined, waiters, kept, size = self.joined, list[Waiter](), list[Any](), 0
         overhead = self._settings.overhead
@@ -213,7 +213,7 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """Count a bookie's acknowledgement of some entries; report the entries with a new ack quorum to their writers.
+        """Count a bookie's acknowledgement of entries; tell the writers which entries reach their ack quorum by it.
 
         :param request: the requests that the bookie has answered.
         :param places: the acknowledged entries: bit ``n`` stands for the entry with index ``n`` in the batch.
@@ -305,7 +305,7 @@ class Batch(Generic[Owner]):
     def abandon(self, owner: Owner) -> list[Waiter]:
         """Remove the entries of the writer ``owner`` that have neither completed nor failed, because the writer ends.
 
-        :returns: for each of these entries, in order, the Deferred that waits for it, or None.
+        :returns: for each of these entries, in order, the Deferred of its caller; None if no caller waits for it.
         """
         if not self.sent:
             return self.drop(owner)
@@ -331,7 +331,7 @@ class Batch(Generic[Owner]):
         return bool(self.left) and bool(self.open_places(owner))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Test whether at least one of some entries lacks its ack quorum.
+        """Test whether one or more of the given entries lack their ack quorum.
 
         :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
         """

@@ -29,7 +29,7 @@ class WritingContext(OperationContext):
     :ivar budget: the limit on the bytes that all writers together have in flight.
     :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
         reactor's thread to send.
-    :ivar batchers: collect the appends of one reactor turn, also of several ledgers, and send them together.
+    :ivar batchers: collect the appends of one reactor turn, of one or more ledgers, and send them together.
     :ivar notices: sends explicit LACs for idle writers to bookies.
     :ivar traces: the traces of appends; None if the client has no tracer.
     :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.

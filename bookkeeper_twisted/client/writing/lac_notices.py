@@ -86,7 +86,7 @@ class LacNotices:
         # writers that may need a notice; the timer checks them in this order
         self._quiet: dict[NoticedWriter, None] = {}
         self._timer: IDelayedCall | None = None
-        self._is_near = False  # whether the timer fires within one interval
+        self._is_near = False  # whether the timer is set to fire within one interval
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
         """Record that ``writers`` have sent or confirmed entries; the timer checks later whether they need a notice.

@@ -49,7 +49,8 @@ class NewLedger:
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
         """Make the metadata of the new ledger.
 
-        :param token: a random number in the metadata, by which this client recognizes that it has stored them.
+        :param token: a random number to store in the metadata.  If the outcome of the write is unknown, this client
+            finds out by the number whether the stored metadata are its own.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,

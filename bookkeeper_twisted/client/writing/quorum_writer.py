@@ -2,8 +2,8 @@
 
 Its state is one of :mod:`.states`.  All entries that have not completed belong to the current ensemble.  An ensemble
 change applies to all of them, and acknowledgements of a replaced bookie no longer count.  During a change no entry
-completes, even if it reaches its ack quorum.  Once the change is stored, the entries are sent to the
-new bookies, and those that have their ack quorum complete.
+completes, even if it reaches its ack quorum.  Once the change is stored, the entries are sent to the new bookies.
+From then on, entries with an ack quorum complete again.
 
 An :class:`~bookkeeper_twisted.client.interfaces.IEnsembleChange` replaces failed bookies.  If no other bookie can
 replace a failed bookie, the failed bookie stays in the ensemble, and the writer continues as long as each entry can
@@ -285,7 +285,10 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Start an ensemble change to replace ``failed`` and ``failures.late``, or let the running change do it."""
+        """Start an ensemble change to replace the ``failed`` bookies and those in ``failures.late``.
+
+        If an ensemble change is running already, it replaces these bookies, too.
+        """
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
