@@ -12,7 +12,7 @@ from .read_answers import NO_ENTRY
 
 @attrs.frozen
 class LastConfirmed:
-    """The last confirmed entry of a ledger, according to one or more bookies.
+    """The LAC and the last entry of a ledger, according to one or more bookies.
 
     :ivar last_add_confirmed: the highest LAC that one of the bookies knows, -1 if they know none.
     :ivar entry_id: the highest id of an entry that one of the bookies returned, -1 if none did.

@@ -85,8 +85,8 @@ class ThreadAppender:
         """Claim memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
-        have one claim at a time.  An open claim delays all entries that were claimed later.  The log revokes
-        the claim if its thread ends, or if the claim delays entries for 15 seconds.
+        have one claim at a time.  An open claim delays all entries that were claimed later.  The log revokes the claim
+        if its thread ends, or if the claim delays entries for 15 seconds.
 
         :param size: bytes of the entry, at least one; the memory is zero at first.
         :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so

@@ -87,7 +87,7 @@ class BookieSocket:
     :ivar flows: ids of the flows.
     :ivar ready: the connection, if requests can be sent on it immediately; None while it is being established, or
         earlier requests wait for it.
-    :ivar chosen: the number of the last choice of this socket; the socket that was chosen last has the highest number.
+    :ivar chosen: the number that this socket got when it was chosen last; a later choice gives a higher number.
     :ivar idle_since: the time since which no ledger handle uses this socket, in seconds of the clock.
     :ivar error: the reason why this socket cannot be used any more, None while it can.
     :ivar dismissed: whether this client, not the bookie, has closed the socket.

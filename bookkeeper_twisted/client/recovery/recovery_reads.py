@@ -45,7 +45,7 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies that did not answer a batch read
-        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a single read since
+        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a later single read
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:

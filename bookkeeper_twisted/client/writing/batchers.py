@@ -150,8 +150,8 @@ def _kept(
 class Batchers:
     """The batchers of one client; a batcher sends the appends of one reactor turn to bookies.
 
-    A batcher uses one socket to each bookie.  So writers with the same settings share as many batchers as the client
-    may open sockets to a bookie.  If each ledger handle has its own sockets, it also has its own batcher.
+    A batcher uses one socket to each bookie.  So for each combination of settings there may be as many batchers as the
+    client may open sockets to a bookie.  If each ledger handle has its own sockets, it also has its own batcher.
     """
 
     def __init__(

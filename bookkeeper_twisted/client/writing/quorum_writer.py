@@ -285,10 +285,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Start an ensemble change to replace the ``failed`` bookies and those in ``failures.late``.
-
-        If an ensemble change is running already, it replaces these bookies, too.
-        """
+        """Replace ``failed`` and ``failures.late`` by an ensemble change: a new one, or the one that runs already."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
