@@ -36,7 +36,7 @@ _log = Logger()
 def certificate_bookie(config: AuthenticationConfig, seconds: Callable[[], float]) -> IBookieAuthentication:
     """Return the bookie's side of authentication by the certificates of clients.
 
-    :param seconds: a function that returns the time in seconds; used to limit log lines.
+    :param seconds: a function that returns the time in seconds; used to limit the rate of log lines.
     :raises ConfigError: ``authorizedRoles`` is empty, or TLS does not require certificates of clients.
     """
     if not any(role.strip() for role in config.authorized_roles):
@@ -67,7 +67,7 @@ class CertificateBookie:
     """The bookie's side of authentication by certificates: it admits clients whose certificates have a configured role.
 
     :param authorized: the roles and SPIFFE ids of admitted clients.
-    :param seconds: a function that returns the time in seconds; used to limit log lines.
+    :param seconds: a function that returns the time in seconds; used to limit the rate of log lines.
     """
 
     plugin = PLUGIN

@@ -86,7 +86,7 @@ class TokenPlugin:
 class CertificatePlugin:
     """The plugin for authentication by roles in certificates (:mod:`bookkeeper_twisted.authentication.certificates`).
 
-    :param seconds: a function that returns the time in seconds; used to limit log lines about refused clients.
+    :param seconds: a function that returns the time in seconds; used to limit the rate of log lines.
     """
 
     names = frozenset({"BookieAuthZFactory", "certificate", "org.apache.bookkeeper.tls.BookieAuthZFactory"})
@@ -131,13 +131,13 @@ class SaslPlugin:
 def bookie_authentication(config: AuthenticationConfig) -> IBookieAuthentication:
     """Return the bookie's side of the authentication that ``bookieAuthProviderFactoryClass`` names.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin cannot use the configuration.
     """
     return _plugin(config, "bookie_auth_provider_factory_class").for_bookie(config)
 
 
 def check_client_plugin(config: AuthenticationConfig) -> None:
-    """Check that ``clientAuthProviderFactoryClass`` names a plugin, before the process has made a client.
+    """Check that ``clientAuthProviderFactoryClass`` names a plugin, without making a client.
 
     :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name.
     """
@@ -147,7 +147,7 @@ def check_client_plugin(config: AuthenticationConfig) -> None:
 def client_authentication(config: AuthenticationConfig) -> IClientAuthentication:
     """Return the client's side of the authentication that ``clientAuthProviderFactoryClass`` names.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or it cannot use the configuration.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin cannot use the configuration.
     """
     return _plugin(config, "client_auth_provider_factory_class").for_client(config)
 

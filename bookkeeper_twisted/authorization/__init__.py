@@ -6,7 +6,7 @@ authorizer of the plugin ``rules`` follows a file of rules (:mod:`.rules`), and 
 changed. A rule may depend on the custom metadata of a ledger.  If these must be read from the metadata store first
 (:mod:`.look_ups`), the decision is a Deferred.
 
-Connections and HTTP requests ask :class:`~.access.AccessControl`, which asks the authorizer.  It also caches decisions,
-counts refusals, and writes the audit log (:mod:`.audit`, :mod:`.audit_file`).  If any error occurs while a decision is
-made, the request is refused.
+Connections and HTTP requests ask :class:`~.access.AccessControl`, which asks the authorizer.  The access control
+also caches decisions, counts refusals, and writes the audit log (:mod:`.audit`, :mod:`.audit_file`).  If any error
+occurs while a decision is made, the request is refused.
 """

@@ -136,7 +136,7 @@ class AccessControl:
             return False
 
     def failed(self, failure: Failure) -> None:
-        """Log the ``failure`` of a decision, at most once a minute, unless it is an already logged MetadataError."""
+        """Log the ``failure`` of a decision, at most once a minute; ignore a MetadataError, which was logged before."""
         if not failure.check(CancelledError, MetadataError):
             self._log_failure(failure)
 

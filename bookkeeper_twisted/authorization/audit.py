@@ -98,7 +98,12 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write the counted refusals of principals whose last line is a second old; forget principals without any."""
+        """Write a line for each principal that has counted refusals and whose last line is at least a second old.
+
+        Forget the principals whose last line is at least a second old and that have no counted refusals.
+
+        :param everything: whether to write the counted refusals of all principals now.
+        """
         self._sweep = None
         now = self._clock.seconds()
         for principal, found in list(self._refusals.items()):

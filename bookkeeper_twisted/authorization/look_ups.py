@@ -1,8 +1,8 @@
 """Reads of the custom metadata of ledgers from the metadata store, for authorization rules that depend on them.
 
-The custom metadata of a ledger never change after its creation, so they are cached; to save memory, only the keys on
-which rules depend.  Reads for different principals alternate, so that a principal with requests for many ledgers does
-not delay other principals.
+The custom metadata of a ledger never change after its creation, so they are cached.  To save memory, only the keys on
+which rules depend are cached.  Reads for different principals alternate, so that a principal with requests for many
+ledgers does not delay other principals.
 """
 
 from collections import OrderedDict, deque
@@ -47,7 +47,7 @@ class CustomMetadata:
         self._left_out = 0
 
     def keep_only(self, keys: Collection[str]) -> None:
-        """Set the ``keys`` of custom metadata to cache, on which rules depend; clear the cache."""
+        """Clear the cache; from now on, cache only the custom metadata with these ``keys``."""
         self._keys = frozenset(keys)
         self._known.clear()
 

@@ -36,8 +36,8 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # A timer calls get() every READ_AGAIN seconds, so get() itself need not limit its checks (refresh=0).  Checks
-        # at decisions would not be enough: AccessControl uses cached decisions without calling this object.
+        # A timer calls get() every READ_AGAIN seconds, so each call may check the file (refresh=0).  A timer is needed,
+        # because AccessControl uses cached decisions without calling this object.
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -91,7 +91,7 @@ class RulesAuthorizer:
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # each time, the cache has dropped these metadata to make room for other ledgers
+        return False  # after each read, the cache has dropped the metadata before their use: too many ledgers are read
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.

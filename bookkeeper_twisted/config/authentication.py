@@ -1,4 +1,4 @@
-"""Keys that choose how clients and bookies authenticate each other; all processes share them."""
+"""Keys that choose how clients and bookies authenticate each other; bookies, clients and autorecovery share them."""
 
 import attrs
 

@@ -234,7 +234,7 @@ PRINCIPALS: Kind[tuple[str, ...]] = Kind(
     "names, separated by semicolons", lambda text: tuple(part.strip() for part in text.split(";") if part.strip()),
     types=(tuple,),
 )  # fmt: skip
-"""The :class:`Kind` for lists of principals, separated by semicolons: names in certificates contain commas."""
+"""The :class:`Kind` for lists of principals, separated by semicolons, because names in certificates contain commas."""
 
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories, (tuple,))
 

@@ -71,7 +71,7 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # defaults are valid, so a value without origin was an argument
+            except ValueError as error:  # a default is valid, so a value without origin was an argument
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 
@@ -167,7 +167,7 @@ def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
 
 
 def _meant(given: str, known: Mapping[str, str]) -> str:
-    """Return a text that suggests a similar known name, for the end of an error message; empty without one.
+    """Return a text that suggests a similar known name, for the end of an error message; empty if no name is similar.
 
     :param given: the unknown name.
     :param known: the known names; the key of each is the name in lower case without underscores.

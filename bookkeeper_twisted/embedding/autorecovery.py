@@ -118,7 +118,7 @@ class AutorecoveryService:
     def start(self) -> "Deferred[None]":
         """Start the client, the auditor and the replication worker; the Deferred fires when they run.
 
-        With a retry pause, the Deferred also fires if the first attempt to connect to the metadata store has failed.
+        If ``retry_pause`` is set, the Deferred also fires if the first attempt to connect to the metadata store fails.
         """
         self.bookie_id = self._name()
         tried = self._tried = Deferred()

@@ -59,7 +59,7 @@ def local_host(config: BookieConfig) -> str:
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        # This machine cannot resolve its own name: use the loopback address, which the configuration may forbid later.
+        # This machine cannot resolve its own name: use the loopback address; a later check of the bookie may refuse it.
         return "127.0.0.1"
 
 

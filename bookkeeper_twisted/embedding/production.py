@@ -76,8 +76,9 @@ def make_bookie(
 def http_protection(reactor: Any, config: BookieConfig) -> "HttpProtection | None":
     """Return the protection (TLS and access rules) of a process's HTTP server; None if it has no HTTP server.
 
-    :param config: the configuration.  This call reads the key files and rule files that it names, so that a process
-        with unusable files does not start.
+    This call reads the key files and rule files that ``config`` names, so that a process with unusable files does not
+    start.
+
     :raises ConfigError: a file cannot be used.
     """
     if not config.http_server_enabled:

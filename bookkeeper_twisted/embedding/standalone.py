@@ -15,7 +15,7 @@ _SHORT = {
     "lock_release_of_failed_ledger_grace_period": 10000,
     "rw_rereplicate_backoff_ms": 1000,
 }
-"""Short delays of autorecovery, in ms: it need not wait for an operator to repair a bookie."""
+"""Short delays of autorecovery, in ms: in a standalone cluster, no operator repairs bookies during long delays."""
 
 DATA_OPTION = "option --data"
 """The origin that a configuration records for directories set by ``--data``.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class MemoryDriverFactory:
-    """A factory of drivers in memory: each ``memory:`` is a new store; ``memory:NAME`` is always the same store."""
+    """A factory of drivers in memory: drivers for ``memory:NAME`` share a store; a ``memory:`` driver has its own."""
 
     schemes = frozenset({"memory"})
 

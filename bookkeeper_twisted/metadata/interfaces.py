@@ -22,7 +22,7 @@ Shuffle = Callable[[MutableSequence[Any]], None]
 """A function that changes the order of the items of a list, in place."""
 
 ANY_VERSION = -1
-"""A version argument for removals that accept any stored version."""
+"""The version argument with which a removal succeeds whatever the stored version is."""
 
 
 @attrs.frozen
@@ -43,7 +43,7 @@ class MetadataOptions:
     :ivar secure: whether to set access rights on new nodes, so that only the identity in ``auth`` may read and change
         them (``zkEnableSecurity``).
     :ivar auth: the identity of this process, as credentials of the form ``scheme:credential``.
-    :ivar max_retries: how often a call whose reply was lost is repeated at most (``zkRetryBackoffMaxRetries``).
+    :ivar max_retries: maximum number of repetitions of a call whose reply was lost (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition of such a call; the wait doubles with each further
         repetition.
     :ivar retry_max: maximum number of seconds between two repetitions.
@@ -101,7 +101,7 @@ class IRegistration(Interface):
         again, as writable or read-only as before.  This fails if another process has registered the same bookie id
         meanwhile.
 
-        :param listener: called once for the bookie, with the reason.
+        :param listener: called with the reason, once for each bookie that could not be registered again.
         """
 
     async def writable_bookies() -> frozenset[str]:
@@ -146,7 +146,8 @@ class IRegistration(Interface):
 
         :param version: the version with which the cookie was read.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: no cookie is stored for the bookie.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written the cookie since.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written the cookie since it was
+            read.
         """
 
 
@@ -157,7 +158,10 @@ class ILedgerManager(Interface):
         """Return a new ledger id, 0 or more, which this method has never returned to any client before."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        """Store the metadata of a new ledger; if a ledger with the same ``c_token`` is stored already, return it.
+        """Store the metadata of a new ledger.
+
+        If the ledger exists and its metadata have the same ``c_token`` (a random number that the creator chose), an
+        earlier attempt of the creator succeeded: return the stored metadata.
 
         :raises bookkeeper_twisted.errors.LedgerExistsError: another client has created a ledger with this id.
         """
@@ -320,7 +324,7 @@ class IAuditing(Interface):
 
         The listener is called with True when the candidate becomes the auditor.  It is called with False when the
         candidate must stop acting as the auditor: its vote was removed, its session has ended or may have ended, or the
-        driver was closed.  Unless it was closed, the driver then votes again, and retries while the store fails.
+        driver was closed.  Then an open driver votes again, and retries while the store fails.
 
         :param candidate: the bookie id under which other processes see the auditor.
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
@@ -392,7 +396,8 @@ class IRackStore(Interface):
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         """Call the listener with the racks, by bookie id: first the present racks, then after each change.
 
-        If the racks cannot be read, the error is logged, and the listener is not called.
+        If the racks cannot be decoded, the error is logged.  At the first read, the listener is then called with an
+        empty mapping; later, it is not called.
 
         :returns: a function that ends the watch.
         """
@@ -413,7 +418,7 @@ class IClusterAdmin(Interface):
         """Disconnect from the store; do nothing if the administrator is disconnected already."""
 
     async def exists() -> bool:
-        """Test whether the store contains any data, of a cluster or not, at the location that the URI names."""
+        """Test whether the location that the URI names contains any data, of a cluster or of another program."""
 
     async def instance_id() -> str:
         """Return the instance id of the cluster.

@@ -32,7 +32,7 @@ async def remove_mark(
     marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
     bookies: Collection[str],
 ) -> bool:  # fmt: skip
-    """Remove the underreplicated mark of a checked ledger, unless it was marked again or a named bookie is lost.
+    """Remove the mark of a checked ledger, unless the ledger was marked again or a bookie in the mark is lost.
 
     :param mark: the mark that was read before the check of the ledger.
     :param bookies: ids of all bookies in the ensembles of the ledger.

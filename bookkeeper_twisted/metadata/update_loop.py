@@ -60,8 +60,9 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                raise error from None  # The outcome of the write is unknown, so raise its error.
-            # A ZooKeeper server that lags behind may return an older version: ignore it.
+                # raise the error of the write, not of the read: it says whether the write may have been made
+                raise error from None
+            # A ZooKeeper server that lags behind may return older metadata than those read before: ignore them.
             if found.version >= current.version:
                 current = found
     return current

@@ -27,7 +27,7 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds after which a failed round of reads is repeated, if the store reports changes and no interval is set."""
+"""Seconds after which a failed round of reads is repeated, if no interval between rounds is set."""
 
 
 @attrs.define(eq=False)

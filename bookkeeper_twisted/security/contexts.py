@@ -35,7 +35,7 @@ _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
 """Java's names of older protocols, which are ignored in the configuration, because RFC 8996 forbids them."""
 
 _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
-"""The last part of a store's configuration key, by the first part; as in ``httpServerKeyStorePath``."""
+"""Maps the first part of a store's configuration key to the last part, as in ``httpServerKeyStorePath``."""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:

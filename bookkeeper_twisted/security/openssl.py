@@ -1,4 +1,4 @@
-"""Makes the TLS contexts of OpenSSL: protocols, the own certificate, and the check of the peer's certificate.
+"""Makes the TLS contexts of OpenSSL: protocols, this side's certificate, and the check of the peer's certificate.
 
 Both sides use only TLS 1.2 and 1.3, without compression (because of CRIME) and without renegotiation.  Sessions are not
 resumed, so that every handshake verifies the peer, and no long-lived key for session tickets exists.  As in Java, each
@@ -121,10 +121,10 @@ def client_context(
 
 
 class EncryptedConnection(RecordConnection):
-    """A TLS connection in memory; the error that it raises at the end of the peer's bytes makes no reference cycle.
+    """A TLS connection in memory, with its own error for the end of the peer's bytes.
 
-    pyOpenSSL's own error would refer to a stack frame of Twisted, and a variable of this frame would refer to the
-    error. Only the garbage collector could then free the connection.
+    pyOpenSSL's error for this end would refer to a stack frame of Twisted, and a variable of this frame would refer to
+    the error.  Only the garbage collector could then free the connection.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:

@@ -40,8 +40,9 @@ _OF_LIBRARY = (
 _OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
 
 _OVERHEAD = 17 * 1024
-"""Bytes by which a buffer for plaintext is larger than the received bytes, because OpenSSL may already store part of a
-record, which has fewer bytes than this.
+"""Bytes by which a buffer for plaintext is larger than the received bytes.
+
+OpenSSL may store a part of a record from an earlier call; this part has fewer bytes than this constant.
 """
 
 _log = Logger()
@@ -75,7 +76,7 @@ if DIRECT:
 
 
 class RecordEnds:
-    """Finds the ends of TLS records in all encrypted bytes of a peer, from the first byte of TLS on."""
+    """Finds where TLS records end; :meth:`find` must be called with all encrypted bytes of a peer, in order."""
 
     __slots__ = ("_head", "_body")
 
@@ -89,9 +90,12 @@ class RecordEnds:
         return bool(self._head or self._body)
 
     def find(self, data: bytes, at: int, most: int) -> int:
-        """Return the offset at which the next ``most`` TLS records end; a part of a record counts as a record.
+        """Return the offset in ``data`` at which the next ``most`` TLS records end.
 
-        :param data: received bytes; the bytes from ``at`` on follow those of the last call.
+        The rest of a record that began in an earlier call counts as a record.
+
+        :param data: received bytes.
+        :param at: offset of the first byte after the end that the last call returned.
         :param most: number of records.
         :returns: the offset; the length of ``data`` if it has fewer records.
         """
@@ -123,7 +127,7 @@ class RecordConnection(SSL.Connection):
     :ivar has_failed: whether TLS has ended or failed; if so, the next :meth:`recv` or :meth:`send` raises the error.
     """
 
-    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no object: it would keep stack frames alive
+    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no exception: it would refer to stack frames
 
     @property
     def is_ended(self) -> bool:

@@ -4,7 +4,7 @@
 key of the configuration  content of the file
 ========================  ==========================================================================================
 ``tokenKeyFile``          lines of ``KEYID SECRET``; empty lines and lines that begin with ``#`` are ignored.  The first
-                          key signs new tokens, all of them verify.
+                          key signs new tokens, all keys verify tokens.
 ``tokenPublicKeys``       one public key of the issuer or more, in PEM
 ========================  ==========================================================================================
 

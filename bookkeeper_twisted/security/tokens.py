@@ -1,12 +1,12 @@
 """Verifies signed tokens, which identify peers: JSON web tokens (RFC 7519) with an expiry.
 
 Two kinds of keys verify tokens.  A secret in ``tokenKeyFile`` signs and verifies the operator's own tokens; such a
-token contains the id of the secret as ``kid``.  A public key in ``tokenPublicKeys`` verifies the tokens of an issuer,
-which must name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
+token contains the id of the secret as ``kid``.  A public key in ``tokenPublicKeys`` verifies the tokens of an issuer;
+these tokens must name the issuer (``tokenIssuer``) and the cluster (``tokenAudience``).
 
 The library PyJWT verifies signatures.  This module itself checks the claims (the fields of a token), so that it can use
-the clock that it gets as an argument.  It also refuses some tokens that the standard permits: with two members of the
-same name, with infinite numbers, or with base64 that an encoder would not write.
+the clock that it gets as an argument.  It also refuses some tokens that the standard permits: tokens with two members
+of the same name, with infinite numbers, or with base64 that an encoder would not write.
 """
 
 import json
@@ -130,8 +130,8 @@ class TokenVerifier:
         """Yield the keys that may have signed a token with this header."""
         algorithm, key_id = header.get("alg"), header.get("kid")
         for key in self._keys():
-            # The token must name the secret that signed it.  The names of public keys do not count, because issuers
-            # choose them.
+            # A token must contain the id (kid) of the secret that signed it.  The ids of public keys are ignored,
+            # because issuers choose them.
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 
@@ -165,7 +165,7 @@ def token_verifier(config: AuthenticationConfig, seconds: Callable[[], float]) -
     """Return the token verifier that a configuration describes; None if the configuration names no key files.
 
     :param seconds: returns the time in seconds since 1970, as a reactor does.
-    :raises ConfigError: a file cannot be used, issuer or audience are missing, or the extra ``jwt`` is not installed.
+    :raises ConfigError: a file cannot be used, issuer or audience is missing, or the extra ``jwt`` is not installed.
     """
     secret, public = config.token_key_file, config.token_public_keys
     if not secret and not public:

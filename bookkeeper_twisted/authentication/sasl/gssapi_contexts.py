@@ -37,7 +37,10 @@ def installed_kerberos() -> Kerberos:
 
 
 class _Gssapi:
-    """:param library: the package ``gssapi``."""
+    """The Kerberos library of the system, used through the package ``gssapi``.
+
+    :param library: the imported package ``gssapi``.
+    """
 
     def __init__(self, library: Any) -> None:
         self._library = library

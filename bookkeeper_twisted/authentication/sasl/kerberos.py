@@ -8,9 +8,9 @@ An exchange has these tokens:
 4. bookie: the kinds of protection that it offers for the rest of the connection, signed.
 5. client: the kind of protection that it chooses, and the user that it wants to act as, signed.
 
-Java's client does not require token 2, so the bookie sends it token 4 at once.  Our bookie offers, and our client
-chooses, only the protection "none", because TLS protects the connection.  Java's bookie does not reply to token 5, so
-:class:`KerberosClientExchange` is an :class:`~bookkeeper_twisted.protocol.authentication.IUnansweredExchange`.
+Java's client does not request token 2, so the bookie replies to its token 1 with token 4.  Our bookie offers, and our
+client chooses, only the protection "none", because TLS protects the connection.  Java's bookie does not reply to token
+5, so :class:`KerberosClientExchange` is an :class:`~bookkeeper_twisted.protocol.authentication.IUnansweredExchange`.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ NO_PROTECTION = 1
 """The bit for "no protection of the connection", in the tokens that offer and choose a kind of protection."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""The content of the tokens that offer and choose a protection: "none", and 0 as maximum size of its messages."""
+"""The content of the tokens that offer and choose a protection: "none", and 0 as maximum size of protected messages."""
 
 
 class SecurityContext(Protocol):

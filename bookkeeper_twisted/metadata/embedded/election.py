@@ -46,7 +46,7 @@ class EmbeddedCandidacy:
         self._stop_watch = self._session.watches.watch("votes", self._read, self._votes_are, of_sessions=True)
 
     def stop(self) -> None:
-        """Stop voting and watching the votes, without removing this candidate's vote from the store."""
+        """Stop voting, and stop watching the votes; leave this candidate's vote in the store."""
         self._stop_watch()
         self._in_office = False
         if self._retry is not None and self._retry.active():
@@ -55,7 +55,7 @@ class EmbeddedCandidacy:
             self._voting.cancel()
 
     def lose(self) -> None:
-        """Stop voting and watching the votes; if this candidate is the auditor, call its listener with False."""
+        """Stop voting and stop watching the votes; if this candidate is the auditor, call its listener with False."""
         was_in_office = self._in_office
         self.stop()
         if was_in_office:

@@ -13,7 +13,11 @@ T = TypeVar("T")
 
 
 class Creation(Enum):
-    """Whether to create a missing store: never (raise an error), always, or until its close if it stays empty."""
+    """Whether to create a store that does not exist.
+
+    ``NEVER`` raises an error instead.  ``UNTIL_USED`` creates the store, and removes it if it contains no data when it
+    is closed.
+    """
 
     NEVER = "never"
     UNTIL_USED = "until used"
@@ -21,7 +25,7 @@ class Creation(Enum):
 
 
 class IWorker(Interface):
-    """A worker: it runs the calls of one driver to its store one after the other."""
+    """A worker: it runs one driver's calls to the store, one at a time."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
         """Run ``work(*args)`` after all earlier work; the Deferred fires with the result on the reactor thread.

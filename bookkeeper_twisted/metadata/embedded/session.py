@@ -103,7 +103,7 @@ class EmbeddedSession:
         raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` that changes the store on the worker; then schedule the calls of the watches' listeners.
+        """Run ``method``, which changes the store, on the worker; then schedule a new read of all watched values.
 
         :raises MetadataUnavailableError: another process kept the store locked for too long.
         :raises MetadataError: the session is not open.

@@ -64,7 +64,7 @@ class StoreReserve:
 
 
 def _extend(file: int) -> None:
-    """Extend the file of the reserve to its full size; if the disk is too full, try half of the rest, and so on."""
+    """Extend the file of the reserve to its full size; on a full disk, try half of the missing bytes, and so on."""
     held = os.fstat(file).st_size
     more = SIZE - held
     while more >= _BLOCK and hasattr(os, "posix_fallocate"):

@@ -93,7 +93,8 @@ class SessionFiles:
 
     def remove_all(self, path: str) -> None:
         """Remove all files of the store at ``path``; the caller must hold the lock of :meth:`lock_opening`."""
-        for suffix in ("-wal", "-shm", "-reserve", ""):  # the log first: a log without its file looks like data loss
+        # remove the log (-wal) first, because a log without its database file would look like data loss
+        for suffix in ("-wal", "-shm", "-reserve", ""):
             if os.path.exists(path + suffix):
                 os.unlink(path + suffix)
         for name in os.listdir(self._folder):

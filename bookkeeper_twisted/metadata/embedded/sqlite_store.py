@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 def _with_reserve(change: "Callable[Concatenate[SqliteStore, P], T]") -> "Callable[Concatenate[SqliteStore, P], T]":
-    """Wrap a method that changes the store: if the disk is full, repeat the ``change`` in the reserved space."""
+    """Wrap a method that makes a ``change`` of the store: on a full disk, repeat it in the reserved disk space."""
 
     @wraps(change)
     def changed(store: "SqliteStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -198,7 +198,7 @@ class SqliteStore:
 
     @_with_reserve
     def _initialize(self) -> bool:
-        """Check the schema, or create it in a new file; return True if the file is new.  Needs the opening lock."""
+        """Create or check the schema; return True if it is new.  The caller holds the lock of ``lock_opening``."""
         self._run("PRAGMA synchronous = FULL")  # with NORMAL, a power failure can undo the last commits in WAL mode
         tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables:
@@ -207,7 +207,8 @@ class SqliteStore:
                 for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
                 self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
-            with suppress(MetadataError):  # checkpoint: a file without tables looks new if its log is lost
+            # checkpoint: if the log is lost later, a file without tables would look like a new store
+            with suppress(MetadataError):
                 self._run("PRAGMA wal_checkpoint(PASSIVE)")
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
@@ -243,7 +244,7 @@ class SqliteStore:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
         if not self._db.in_transaction and file_identity(self._path) != self._identity:
-            # SQLite would change the old file, which no path leads to: no other process would see the change.
+            # The file was removed or replaced.  SQLite would change the old file, which no other process can open.
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
         with self._errors():
             return self._db.execute(statement, values).fetchall()

@@ -44,9 +44,9 @@ class ThreadWorker:
             return fail(MetadataError("the store is closed"))
         if not self._pool.started:
             self._pool.start()
-            # Stop the thread at shutdown: otherwise it keeps a program alive that does not close its driver.
+            # Stop the thread at shutdown: otherwise it would keep a program running that has not closed its driver.
             self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._shut_down)
-        # if the caller has cancelled this Deferred, it ignores the later result
+        # if the caller cancels this Deferred, the Deferred ignores the result
         wanted: Deferred[T] = Deferred()
 
         def in_its_turn() -> Any:

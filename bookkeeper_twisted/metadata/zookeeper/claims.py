@@ -68,7 +68,8 @@ class Claims:
     async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
         """Wait until no other session owns the registration node of a bookie id.
 
-        Return the node's state if this session owns it, else None.
+        :returns: the state of the node if this session owns it; None if the node does not exist.
+        :raises BookieRegisteredError: another session still owns the node after the maximum wait.
         """
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait

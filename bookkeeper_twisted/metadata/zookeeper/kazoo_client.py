@@ -153,7 +153,7 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo has already begun a new session: a call that was meant for the old session must not be made in it
+            # kazoo has already begun a new session: do not make a call in it that was meant for the old session
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
@@ -178,7 +178,7 @@ class KazooZooKeeper:
         """Fail the calls in progress with OutcomeUnknownError.
 
         kazoo itself fails most calls when the connection breaks.  But it stores a call that is made at that moment, and
-        sends it over the next connection, whenever that is made.
+        sends the call over the next connection, however late.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:
@@ -204,10 +204,9 @@ _KAZOO_LOG = Logger(namespace="kazoo")
 
 
 class _ToTwisted(logging.Handler):
-    """A log handler that passes kazoo's lines to the reactor thread, where they are logged at level info.
+    """A log handler that passes kazoo's messages to the reactor thread, where they are logged at level info.
 
-    A line that kazoo repeats is logged only once.  During an outage, kazoo would repeat the line at each attempt to
-    connect.
+    A repeated message is logged only once, because kazoo repeats the same message at each attempt to connect.
     """
 
     def __init__(self, reactor: Any) -> None:
@@ -249,7 +248,7 @@ def translated(path: str, error: Exception) -> Exception:
     """Convert an error of kazoo to an error of :mod:`.interfaces`.
 
     :param path: path of the node, for the text of the new error.
-    :param error: the error; any other error than kazoo's is returned unchanged.
+    :param error: the error; an error that kazoo does not define is returned unchanged.
     """
     if not isinstance(error, kazoo_errors.KazooException):
         return error

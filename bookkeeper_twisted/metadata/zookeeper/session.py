@@ -145,9 +145,9 @@ class Session:
         """Make a call, and repeat it until its outcome is known, or until the time limit or the retries are used up.
 
         :param asked: description of the call, for the text of errors.
-        :param resolve: called if a repeated call fails because the node exists, is missing or has another version,
-            which the first attempt may have caused.  It reads the node.  If the first attempt succeeded, it returns the
-            result of this attempt; otherwise it raises the error.
+        :param resolve: called with the error if a repeated call fails because the node exists, is missing or has
+            another version.  An earlier attempt may have caused this, so ``resolve`` reads the node.  If an earlier
+            attempt succeeded, ``resolve`` returns its result; otherwise ``resolve`` raises the error.
         :param reads: whether the call only reads, so that lost replies do not make its outcome uncertain.
         :raises OutcomeUnknownError: no reply to a write arrived in time, so the write may have been made or not.
         :raises NotConnectedError: there was no connection, so the call was never made; or no reply to a read arrived.

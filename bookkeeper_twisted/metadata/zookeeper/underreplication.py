@@ -215,7 +215,7 @@ class ZooKeeperUnderreplication:
             try:
                 await self._znodes.set(path, data, stat.version)
             except (NodeMissingError, NodeVersionError):
-                pass  # the lock was released or its text replaced after this read
+                pass  # the lock was released, or its text was replaced, after this read
 
     async def _owns(self, path: str) -> bool:
         return await self._own(path) is not None
@@ -278,7 +278,7 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Create the parent nodes of marks and locks, and check the layout of the marks, if not done before."""
+        """Create the parent nodes of marks and locks, and check the layout of the marks; do nothing if done before."""
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

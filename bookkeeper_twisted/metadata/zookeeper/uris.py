@@ -32,7 +32,7 @@ class ZooKeeperUri:
 
     :ivar hosts: ``host:port`` of the servers, separated by commas.
     :ivar root: path of the cluster's root.
-    :ivar factory: Java class of the layout that the URI asks for; None for any stored layout.
+    :ivar factory: Java class of the layout that the URI asks for; None if the URI accepts any stored layout.
     :ivar of_pulsar: whether the URI has Pulsar's form, for clusters that use Pulsar's metadata driver.
     """
 

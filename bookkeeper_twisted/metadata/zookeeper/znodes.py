@@ -109,7 +109,7 @@ class Znodes:
 
         :param is_mine: tests by data and state whether this client created the node; called if the reply to a create
             was lost and a repeated create finds the node.
-        :raises NodeMissingError: the root does not exist, or other clients have removed the parents each time.
+        :raises NodeMissingError: the root does not exist, or other clients removed the parents at every attempt.
         """
         for _ in range(_RACES):
             try:

@@ -11,7 +11,7 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """A candidate for auditor at Pulsar's leader node; it gives up the node while Apache's election has votes."""
+    """A candidate for auditor at Pulsar's leader node; if Apache's election has votes, it deletes its leader node."""
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)

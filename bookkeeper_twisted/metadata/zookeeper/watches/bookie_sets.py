@@ -55,7 +55,7 @@ class BookieSet:
     async def look(self, watch: Watch) -> bool:
         """Read the set of bookies, and set a ``watch`` for its next change.
 
-        A server that lags behind after a reconnect may return an older set; ignore an older set.
+        After a reconnect, a server that lags behind may return an older set than the last one read; ignore such a set.
 
         :returns: whether :attr:`ids` has changed.
         """

@@ -73,7 +73,7 @@ class _Looking:
         return True
 
     def _is_older(self, seen: tuple[int, int] | None) -> bool:
-        """Test whether ``seen`` is an older state of the node than the last one read, from a server that lags behind.
+        """Test whether ``seen`` is older than the last state read; a server that lags behind may return such a state.
         """
         return seen is not None and self._seen is not None and seen < self._seen
 

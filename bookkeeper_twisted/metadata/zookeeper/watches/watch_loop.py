@@ -64,7 +64,8 @@ class WatchLoop:
     def _changed(self, has_changed: bool) -> None:
         """Make the loop read the watched nodes again.
 
-        ZooKeeper calls this function as the watch that a read has set; the watch may be that of an earlier read.
+        Each read sets this function as its watch, so ZooKeeper calls it after a change.  ZooKeeper may also call it for
+        the watch of an earlier read.
 
         :param has_changed: whether a node has changed; False after an error or a lost watch, to pause before the read.
         """
