@@ -182,7 +182,7 @@ class AccessControl:
         """Count refused requests in the metrics, and record them in the audit log.
 
         :param address: address of the peer.
-        :param ledger_id: the ledger of one of the requests; None if they are about no ledger.
+        :param ledger_id: id of the ledger of one of the requests; None if the requests are about no ledger.
         :param count: the number of requests.
         """
         self._metrics.refused[action.value].value += count

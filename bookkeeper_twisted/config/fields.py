@@ -149,7 +149,8 @@ def _parse_integer(text: str) -> int:
 def _digits(text: str, wanted: str) -> str:
     """Return the text of a number in lower case, without surrounding white space.
 
-    :param wanted: the message of the ValueError that is raised if the text contains underscores or is not ASCII.
+    :param wanted: the message of the error.
+    :raises ValueError: the text contains underscores, or is not ASCII.
     """
     if "_" in text or not text.isascii():
         raise ValueError(wanted)

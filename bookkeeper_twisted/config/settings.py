@@ -30,7 +30,7 @@ N = TypeVar("N", bound=NamedPlugin)
 
 
 def derived(derive: object) -> object:
-    """Return a default for a field that the function ``derive`` computes from the configuration's other values."""
+    """Return a default for a field: the function ``derive`` computes it from the configuration's other values."""
     return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
 
 
@@ -186,7 +186,7 @@ def _refuse_unknown(config: type, given: Iterable[str]) -> None:
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
-    """Return the settings that demand TLS or authentication; of several settings of a key, only the last is used."""
+    """Return the settings that demand TLS or authentication; if a key is set more than once, use only the last."""
     last = {given.key: given for given in unknown}
     return [given for given in last.values() if asks_for_protection(given.key, given.text)]
 

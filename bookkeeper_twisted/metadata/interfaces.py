@@ -89,7 +89,7 @@ class IRegistration(Interface):
         """
 
     async def unregister_bookie(bookie_id: str) -> None:
-        """Remove the registration of a bookie, writable or read-only; do nothing without a registration.
+        """Remove the registration of a bookie, writable or read-only; do nothing if the bookie is not registered.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the bookie may still be registered.
         """
@@ -277,7 +277,7 @@ class IUnderreplication(Interface):
         """
 
     async def describe_lock(ledger_id: int, text: str) -> None:
-        """Store a new text with this driver's replication lock of a ledger; do nothing without a lock.
+        """Replace the text of a ledger's replication lock; do nothing if this driver does not hold the lock.
 
         :param text: who holds the lock, and why the ledger is not replicated yet; line breaks become spaces, and a text
             longer than 500 characters is cut.
@@ -331,7 +331,7 @@ class IAuditing(Interface):
         """
 
     async def withdraw() -> None:
-        """Withdraw this driver's candidate, even if it is the auditor; do nothing without a candidate.
+        """Withdraw this driver's candidate, even if it is the auditor; do nothing if the driver has no candidate.
 
         After this call, the listener is never called again.
         """

@@ -112,7 +112,7 @@ class Watches:
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a read of all watched values, because they may have changed; do nothing without listeners."""
+        """Schedule a read of all watched values, because they may have changed; do nothing if nothing is watched."""
         if self._round is not None:
             self._again = True
         elif self._watches:

@@ -211,7 +211,7 @@ class ServerTls(_Tls["Context"]):
     def expires_at(self) -> float:
         """Return the earliest expiry of a certificate in the server's own chain, in seconds since 1970.
 
-        Before this, read the files again if they have changed.
+        If the files have changed, first read them again.
         """
         self._context.get()
         return self._expires_at

@@ -184,7 +184,7 @@ class FromFiles(Generic[T]):
 
 
 def identity_of(path: str) -> tuple[int, ...] | None:
-    """Return a tuple of numbers that changes when the file at ``path`` is changed or replaced; None without a file."""
+    """Return numbers that change when the file at ``path`` is changed or replaced; None if it does not exist."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

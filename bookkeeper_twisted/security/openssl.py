@@ -85,8 +85,8 @@ def server_context(
     :param trusted: the trusted issuers of clients' certificates; None to request no certificates from clients.
     :param protocols: the allowed protocols: ``TLSv1.2``, ``TLSv1.3`` or both.
     :param ciphers: names of the allowed cipher suites; if empty, the default suites are allowed.
-    :param required: whether clients must send a certificate.  If False, a client may send none, but if it sends a
-        certificate, this must be valid.
+    :param required: whether clients must send a certificate.  If False, a client may send none; but a
+        certificate that it sends must be valid.
     :raises ConfigError: OpenSSL refuses one of the arguments.
     """
     context = _context(protocols, ciphers)

@@ -46,7 +46,7 @@ class _Gssapi:
         self._library = library
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
-        """Return a function that makes the bookie's side of a Kerberos security context, for one connection.
+        """Return a function that makes the bookie's side of a new Kerberos security context at each call.
 
         See :meth:`.Kerberos.acceptor` for parameters and errors.
         """
@@ -54,7 +54,7 @@ class _Gssapi:
         return lambda: _Context(self._library, keys, usage="accept", creds=credentials)
 
     def initiator(self, login: KerberosLogin, service: str) -> Callable[[str], SecurityContext]:
-        """Return a function that makes the client's side of a Kerberos security context with a given host.
+        """Return a function that makes the client's side of a security context; its argument is the host of the bookie.
 
         See :meth:`.Kerberos.initiator` for parameters and errors.
         """

@@ -67,7 +67,7 @@ class Kerberos(Protocol):
     """The functions of a Kerberos library that this package uses."""
 
     def acceptor(self, login: KerberosLogin) -> Callable[[], SecurityContext]:
-        """Return a function that makes the bookie's side of a security context, for each connection.
+        """Return a function that makes the bookie's side of a new security context at each call.
 
         :param login: the principal of the bookie, and its keytab file.
         :raises ConfigError: the keytab file cannot be used, or has no key of the principal.

@@ -74,7 +74,7 @@ class IMetadataStore(Interface):
         """
 
     def unregister(bookie_id: str) -> None:
-        """Remove this session's registration of the bookie ``bookie_id``; do nothing without a registration."""
+        """Remove this session's registration of the bookie ``bookie_id``; do nothing if there is none."""
 
     def bookies() -> tuple[frozenset[str], frozenset[str]]:
         """Return the ids of the writable and of the read-only bookies that live sessions have registered."""
@@ -169,10 +169,10 @@ class IMetadataStore(Interface):
         """
 
     def unlock_ledger(ledger_id: int) -> None:
-        """Release this session's replication lock of the ledger ``ledger_id``; do nothing without a lock."""
+        """Release the replication lock of the ledger ``ledger_id``; do nothing if this session does not hold it."""
 
     def describe_lock(ledger_id: int, text: str) -> None:
-        """Store a new ``text`` with this session's replication lock of ``ledger_id``; do nothing without a lock."""
+        """Replace the text of the lock of ``ledger_id`` with ``text``; do nothing if this session does not hold it."""
 
     def locks() -> dict[int, str]:
         """Return the text stored with each replication lock of a live session, by ledger id."""
@@ -188,7 +188,7 @@ class IMetadataStore(Interface):
         """
 
     def withdraw_vote() -> None:
-        """Remove this session's vote in the election of the auditor; do nothing without a vote."""
+        """Remove this session's vote in the election of the auditor; do nothing if it has not voted."""
 
     def votes() -> list[tuple[int, str]]:
         """Return the number and the candidate's name of each live session's vote, in ascending order of the numbers."""

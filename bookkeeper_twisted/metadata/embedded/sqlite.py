@@ -1,10 +1,10 @@
 """Drivers and administrators for a store in one SQLite file, which several processes of one machine may share.
 
 The URI follows SQLAlchemy: ``sqlite:///var/metadata.db`` is relative to the working directory,
-``sqlite:////var/metadata.db`` (four slashes) is absolute.  The same folder has four more names that begin with the name
-of the file: SQLite's files ``-wal`` and ``-shm``, the folder ``-sessions`` (:mod:`.sqlite_sessions`) and the file
-``-reserve`` (:mod:`.sqlite_reserve`).  The file system must be local: neither SQLite's WAL nor file locks work over a
-network.
+``sqlite:////var/metadata.db`` (four slashes) is absolute.  Beside the file are SQLite's files
+``metadata.db-wal`` and ``metadata.db-shm``, the folder ``metadata.db-sessions`` (:mod:`.sqlite_sessions`) and the file
+``metadata.db-reserve`` (:mod:`.sqlite_reserve`).  The file system must be local: neither SQLite's WAL nor file locks
+work over a network.
 """
 
 import os

@@ -60,7 +60,7 @@ class SessionFiles:
         self.session_id = session_id
 
     def end(self) -> None:
-        """Remove the session file of this driver; do nothing without a session."""
+        """Remove the session file of this driver; do nothing if no session has begun."""
         if self._held >= 0:
             self._unlink(self.session_id)
             os.close(self._held)

@@ -171,7 +171,7 @@ class SqliteStore:
             return result
 
     def _remove_unused(self) -> None:
-        """Remove the files of a store that this session made, unless it contains data or another session uses it."""
+        """Remove the files of a store that this session made, unless the store has data or another session uses it."""
         with self._errors():
             opening = self._sessions.lock_opening()
             try:

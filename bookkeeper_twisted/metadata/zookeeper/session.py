@@ -174,7 +174,7 @@ class Session:
         raise self._given_up(asked, made and not reads, self.clock.seconds() - began) from cause
 
     def _left(self, began: float) -> float:
-        """Return how many seconds of its time limit are left for a call that began at the time ``began``."""
+        """Return the seconds that are left until the time limit of a call that began at the time ``began``."""
         return max(0.0, began + self.options.operation_timeout - self.clock.seconds())
 
     async def _answer(self, call: Callable[[], Awaitable[T]], seconds: float) -> T:

@@ -97,9 +97,10 @@ class LedgerIds:
                 self._log.debug("old ledger id counter stays: {error}", error=error)
 
     async def _next(self, *parent: str) -> tuple[int | None, str]:
-        """Create a sequential node below the node ``parent``; return the number and the path of the new node.
+        """Create a sequential node; return its number and its path.
 
-        The number is None if the counter has exceeded 31 bits.
+        :param parent: the parts of the path of the parent node, after the root.
+        :returns: the number, or None if it has more than 31 bits; and the path of the node.
         """
         prefix = self._znodes.path(*parent, _LOW)
         node = NewNode(prefix, ephemeral=True, sequence=True)

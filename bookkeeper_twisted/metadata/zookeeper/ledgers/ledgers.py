@@ -68,9 +68,10 @@ class ZooKeeperLedgers:
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
-        """Return the stored metadata of a ledger that exists already if an earlier attempt of this client created it.
+        """Return the stored metadata of an existing ledger if an earlier attempt of this client created the ledger.
 
-        This is so if the stored metadata contain ``c_token``.  Otherwise raise LedgerExistsError.
+        :param c_token: the creator's random number, which the stored metadata then contain.
+        :raises LedgerExistsError: another client created the ledger.
         """
         if c_token:
             await self._znodes.sync(self._path(ledger_id))
