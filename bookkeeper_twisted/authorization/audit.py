@@ -89,8 +89,8 @@ class AuditLog:
             self._refusals[key] = _Refusals(now)
             self._write(principal, address, action, ledger_id, "refused", count)
         else:
-            # To limit memory, the refusals of all further principals are counted together, in a line without a name.
             if found is None:
+                # too many principals have a counter: count the refusals of all others together, without a name
                 found = self._refusals.setdefault(None, _Refusals(now))
             found.count += count
             found.last = address, action, ledger_id

@@ -91,7 +91,7 @@ class RulesAuthorizer:
             found = self._decide(principal, action, ledger_id)
             if found is not None:
                 return found
-        return False  # after each read, the cache has dropped the metadata before their use: too many ledgers are read
+        return False  # too many ledgers: the cache has dropped the metadata before this function could use them
 
     def _decide(self, principal: Principal, action: Permission, ledger_id: int | None) -> bool | None:
         """Return the decision of the first rule that applies.

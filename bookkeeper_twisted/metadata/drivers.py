@@ -9,7 +9,7 @@ from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetada
 
 
 def options_of(config: MetadataConfig) -> MetadataOptions:
-    """Convert the metadata keys of ``config`` to the options of a metadata driver; all times become seconds."""
+    """Convert the settings in ``config`` to the options of a metadata driver; all times become seconds."""
     return MetadataOptions(
         session_timeout=config.zk_timeout / 1000,
         operation_timeout=config.metadata_operation_timeout_sec,

@@ -153,7 +153,7 @@ class KazooZooKeeper:
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
         client_id = self._kazoo.client_id
         if client_id is not None and client_id[0] != self.session_id:
-            # kazoo has already begun a new session: do not make a call in it that was meant for the old session
+            # kazoo has already begun a new session: refuse a call that was meant for the old session
             return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path

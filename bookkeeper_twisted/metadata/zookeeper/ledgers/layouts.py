@@ -26,7 +26,7 @@ class LedgerForm:
     def path(self, ledger_id: int) -> str:
         """Return the path of a ledger, relative to the root of the cluster.
 
-        :raises IncorrectParameterError: the id has too many digits for this form.
+        :raises IncorrectParameterError: the id has too many digits for this rule.
         """
         digits = f"{ledger_id:0{sum(self.groups)}d}"
         if len(digits) > sum(self.groups) and len(self.groups) > 1:
