@@ -41,8 +41,8 @@ class Status(IntEnum):
     def v2(self) -> int:
         """The error code in protocol V2.
 
-        In V2, an unknown ledger state is sent as an I/O error (safety rule S5): Java's V2 client does not know code 107
-        and would close the connection.
+        In V2, an unknown ledger state is sent as an I/O error, because Java's V2 client does not know code 107 and
+        would close the connection.
         """
         return _V2_OF[self]
 
@@ -103,7 +103,7 @@ class BookieError(BookKeeperError):
 
 @attrs.define(eq=False)
 class NoSuchLedgerError(BookieError):
-    """The bookie knows for certain that it keeps no entry of the ledger (safety rule S5)."""
+    """The bookie knows for certain that it keeps no entry of the ledger."""
 
     status = Status.ENOLEDGER
     text = "no such ledger on this bookie"
@@ -112,7 +112,7 @@ class NoSuchLedgerError(BookieError):
 
 @attrs.define(eq=False)
 class NoSuchEntryError(BookieError):
-    """The bookie knows for certain that it does not keep the entry (safety rule S5)."""
+    """The bookie knows for certain that it does not keep the entry."""
 
     status = Status.ENOENTRY
     text = "no such entry"
@@ -157,7 +157,7 @@ class ProtocolVersionError(BookieError):
 
 @attrs.define(eq=False)
 class LedgerFencedError(BookieError):
-    """The ledger was opened with recovery: its writer cannot add entries any more (safety rule S3)."""
+    """The ledger was opened with recovery: its writer cannot add entries any more."""
 
     status = Status.EFENCED
     text = "ledger is fenced"
@@ -175,7 +175,7 @@ class WriteOnReadOnlyBookieError(BookieError):
 
 @attrs.define(eq=False)
 class TooManyRequestsError(BookieError):
-    """The bookie refused the request because a limit of the bookie is reached (safety rule S11)."""
+    """The bookie refused the request because a limit of the bookie is reached."""
 
     status = Status.ETOOMANYREQUESTS
     text = "too many requests"
@@ -309,7 +309,7 @@ class EntriesLostError(ClientError):
 
 @attrs.define(eq=False)
 class DigestMatchError(ClientError):
-    """An entry has a wrong digest, ledger id or entry id (safety rule S18).
+    """An entry has a wrong digest, ledger id or entry id.
 
     :ivar entry_id: id of the first bad entry; -1 if the request named no entry.  Entries before it in the same reply
         are good.
@@ -439,7 +439,7 @@ class StorageError(BookKeeperError):
 
 
 class DamageError(StorageError):
-    """Bytes on disk are damaged.  A bookie never reports this as a missing entry (safety rules S5 and S9)."""
+    """Bytes on disk are damaged.  A bookie never reports a damaged entry as a missing entry."""
 
 
 class LostLogError(DamageError):
@@ -466,15 +466,15 @@ class JournalDamageError(DamageError):
 
 
 class InvalidCookieError(StorageError):
-    """The cookie in a directory is missing, or is that of another bookie or cluster (safety rule S6)."""
+    """The cookie in a directory is missing, or is that of another bookie or cluster."""
 
 
 class DirectoryLockedError(StorageError):
-    """Another process uses the directory and has locked it (safety rule S6)."""
+    """Another process uses the directory and has locked it."""
 
 
 class StorageFailedError(StorageError):
-    """An earlier write, sync or rename failed, so the storage accepts no more entries (safety rule S10)."""
+    """An earlier write, sync or rename failed, so the storage accepts no more entries."""
 
 
 class NoWritableDirectoryError(StorageError):

@@ -47,7 +47,7 @@ def digest_type_of(digest_type: "DigestType | str") -> DigestType:
 
 
 class LedgerState(IntEnum):
-    """The state of a ledger: first OPEN, maybe IN_RECOVERY, finally CLOSED; never the reverse (safety rule S15)."""
+    """The state of a ledger: first OPEN, maybe IN_RECOVERY, finally CLOSED; never the reverse."""
 
     OPEN = 1
     IN_RECOVERY = 2
@@ -170,7 +170,7 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor; the metadata store keeps the time of the last check under the value."""
+    """The periodic checks of the auditor; a value is the key of the time of the last check in the metadata store."""
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"

@@ -37,9 +37,10 @@ MAX_BODY = 1 << 20
 
 @implementer(IAgentEndpointFactory)
 class _Servers:
-    """Returns the endpoints by which Twisted's HTTP client connects to servers; with TLS if ``tls`` is given.
+    """Makes the endpoints by which Twisted's HTTP client connects to servers, with TLS if ``tls`` is not None.
 
-    Twisted's own TLS endpoint uses timers of the globally installed reactor.  In Spark, another reactor runs.
+    Twisted's own TLS endpoint is not used, because it needs the globally installed reactor; in Spark, another reactor
+    runs.
     """
 
     def __init__(self, reactor: Any, tls: ClientTls | None) -> None:

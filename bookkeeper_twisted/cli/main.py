@@ -187,7 +187,8 @@ def begin(
 ) -> "Deferred[None]":
     """Start the coroutine ``work`` when the ``reactor`` runs; cancel it when a signal stops the reactor.
 
-    :param patience: seconds that the reactor has to stop after a signal.  Then KeyboardInterrupt is raised.
+    :param patience: seconds that the reactor has to stop after a signal.  If it takes longer, KeyboardInterrupt is
+        raised in the command.
     :returns: fires when the coroutine has ended.  After a signal, it fails with SystemExit and the exit status
         :data:`.INTERRUPTED`.
     """
@@ -242,10 +243,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show(f"bookkeeper-twisted {__version__}")
         raise SystemExit(0)
     if given[:1] == ["token"]:
-        from .tokens import run_tokens  # imported here, because the command shell does not need this module
+        from .tokens import run_tokens  # imported here, because only the command ``token`` needs this module
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            # KeyboardInterrupt lets the command remove a file that it has not written completely.
+            # With this handler, Ctrl-C raises KeyboardInterrupt, so that the command can remove an incomplete file.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":

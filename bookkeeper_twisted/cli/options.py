@@ -41,7 +41,7 @@ _WIDTH = 100
 
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """Return the fields of a configuration class, by the name of their group, each with the name of its attribute.
+    """Map each group of keys of a configuration class to the attribute names and the fields of these keys.
 
     The order is: groups that the class itself declares, groups of HTTP and autorecovery, groups of all configurations.
 
@@ -63,7 +63,7 @@ def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
 
 
 def _groups_of(config: type) -> dict[str, str]:
-    """Return the group of each attribute that a class declares; comments in its source code name the groups."""
+    """Map each attribute that a class declares to the name of its group, from comments in the class's source code."""
     group, group_of = ELSE, {}
     for line in inspect.getsource(config).splitlines():
         if heading := re.match(r"\s+# -- (.*) --$", line):
@@ -98,7 +98,7 @@ class ConfigOptions(usage.Options):
     """The command line of a program that has an option for each configuration key.
 
     :cvar program: name of the program in messages.
-    :cvar sections: the configuration keys that ``--help`` shows, by the title of a section.
+    :cvar sections: maps the title of each section of ``--help`` to the configuration keys in the section.
     :ivar environ: environment variables; ``BK_<key>`` sets the key.
     """
 

@@ -222,10 +222,10 @@ class ShellContext:
         return self.world.progress(title, total, unit, self.shows_progress)
 
     def refuse_json(self, reason: str) -> None:
-        """Raise OperandError if ``-json`` is given; for a command that shows no rows with the present options.
+        """Refuse the option ``-json``; a command calls this if it shows no rows with its present options.
 
         :param reason: the text after ``-json`` in the error, such as "goes with -list".
-        :raises OperandError: ``-json`` is given.
+        :raises OperandError: the user has given ``-json``.
         """
         if self.json:
             raise OperandError(f"-json {reason}")
@@ -276,9 +276,9 @@ class Argument:
 
     :ivar names: for an option, short and long name such as ``-l`` and ``ledgerid``; the user may write the long name
         with one dash or two.  For an operand, one name without a dash; the user may leave an operand out.
-    :ivar kind: the type of the value.  A function parses the value; ``bool`` is a switch without a value; ``str`` is a
-        text that must not be empty, ``"any text"`` one that may be; ``"file"`` is a file name; ``"ledger id"`` is a
-        ledger id in the format that ``-ledgeridformat`` sets.
+    :ivar kind: the type of the value: a function that parses the value; ``bool`` for a switch without a value; ``str``
+        for a text that must not be empty; ``"any text"`` for a text that may be empty; ``"file"`` for a file name;
+        ``"ledger id"`` for a ledger id in the format that ``-ledgeridformat`` sets.
     :ivar required: whether the command fails without this option.
     :ivar choices: all valid values; empty if ``kind`` alone decides which values are valid.
     """

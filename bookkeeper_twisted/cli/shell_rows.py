@@ -18,7 +18,7 @@ from .shell_text import metadata_fields
 
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _NAMES: dict[type[Any], dict[str, str]] = {}
-"""A cache of the names of JSON members, by the class of the row."""
+"""A cache of results of :func:`_member_names`, by class."""
 
 
 class Formats(Protocol):
@@ -66,7 +66,7 @@ class ShellRow:
 
 
 def _member_names(kind: type[Any]) -> dict[str, str]:
-    """Return the name of the JSON member for each field of a class, by the name of the field."""
+    """Map the name of each field of a class to the name of its JSON member."""
     if kind not in _NAMES:
         _NAMES[kind] = {field.name: _camel_case(field.name) for field in attrs.fields(kind)}
     return _NAMES[kind]

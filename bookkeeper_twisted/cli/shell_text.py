@@ -92,7 +92,7 @@ def _uuid_of(ledger_id: int) -> str:
 
 
 FORMAT_ID: dict[str, Callable[[int], str]] = {"long": str, "hex": "{:x}".format, "uuid": _uuid_of}
-"""Functions that format a ledger id, by the value of option ``-ledgeridformat``."""
+"""Maps each value of option ``-ledgeridformat`` to the function that formats a ledger id."""
 
 def _id_of(text: str) -> int:
     if "_" in text or not text.isascii():
@@ -105,7 +105,7 @@ PARSE_ID: dict[str, Callable[[str], int]] = {
     "hex": hex_number,
     "uuid": _id_of,
 }
-"""Functions that parse a ledger id, by the value of option ``-ledgeridformat``; they raise ValueError."""
+"""Maps each value of option ``-ledgeridformat`` to the function that parses a ledger id, or raises ValueError."""
 
 
 # ---- entries -----------------------------------------------------------------------------------------
@@ -126,4 +126,4 @@ def _dump(data: bytes) -> str:
 
 
 FORMAT_ENTRY: dict[str, Callable[[bytes], str]] = {"string": _text_of, "hex": _dump}
-"""Functions that format the payload of an entry, by the value of option ``-entryformat``."""
+"""Maps each value of option ``-entryformat`` to the function that formats the payload of an entry."""

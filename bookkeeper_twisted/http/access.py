@@ -155,8 +155,8 @@ class AccessGuard:
     def _is_admin(self, principal: Principal) -> bool:
         """Test whether a ``principal`` is an administrator.
 
-        An administrator has a name, a URI or a role that ``httpAdminPrincipals`` contains.  A name or a URI with the
-        prefix of a role is not compared, because a client could choose such a name to pretend to have the role.
+        An administrator has a name, a URI or a role that ``httpAdminPrincipals`` contains.  A name or a URI that begins
+        with the prefix of roles is ignored, because a client could choose it to pretend to have a role.
         """
         name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
         return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))

@@ -38,7 +38,9 @@ CONSOLE = b"/console"
 """The path of the console, the only page to which pages of other web sites may link."""
 
 REQUEST_TIME = 60.0
-"""Seconds within which a request must arrive completely, or an answer must be read; then the connection is closed."""
+"""Seconds within which a request must arrive completely, or an answer must be read.  After this time, the connection is
+closed.
+"""
 
 _HELD = 16 * 1024
 _PIECE = 4 * 1024
@@ -115,7 +117,7 @@ class AnswerPhase(Enum):
 
 
 class _InTurn(Protocol):
-    """A connection in the queue of the server, which may process a request or a step of a TLS handshake."""
+    """A connection that waits in the queue of the server with a request to answer, or with bytes to decrypt."""
 
     transport: Any
 
@@ -144,7 +146,7 @@ class BoundedChannel(HTTPChannel):
 
     @property
     def evictable(self) -> bool:
-        """Whether the server may close this connection to accept another one: no request waits for an answer."""
+        """Whether the server may close this connection to accept another one; False while a request is unanswered."""
         return self.phase in (AnswerPhase.READING, AnswerPhase.SENDING)
 
     def connectionMade(self) -> None:
@@ -184,7 +186,8 @@ class BoundedChannel(HTTPChannel):
             data = data[:_PIECE]
         if not self._begun and data:
             self._begun = True
-            # Only for the first bytes of a request, so that a client that sends slowly cannot keep the connection open.
+            # Restart the timeout only at the first bytes of a request.  Otherwise, a client that sends slowly could
+            # keep the connection open.
             self.resetTimeout()
         try:
             LineReceiver.dataReceived(self, data)
@@ -326,7 +329,7 @@ class BoundedSite(Site):
     :param closing: functions to call when the server stops.
     :param opening: functions to call when the server begins to listen.
     :param access: returns the authorizer, or None if all requests are permitted.
-    :param opened: the function that :meth:`opened` calls.
+    :param opened: called when the server has begun to listen; :meth:`opened` describes its argument and result.
     :ivar channels: open connections; the connection that was answered last is at the end.
     :ivar failed_handshakes: number of connections whose TLS handshake failed.
     """

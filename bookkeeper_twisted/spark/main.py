@@ -393,11 +393,14 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""Texts in errors of the source that name an option; for each, the command-line argument to print instead."""
+"""Maps a text in errors of the source, such as the name of an option, to the text that is printed instead."""
 
 
 def _sentence(text: str) -> str:
-    """Return the message of this package's error inside an error of Spark; if there is none, Spark's own cause."""
+    """Extract the message to print from the text of an error of Spark.
+
+    It is the message of this package's error in the text; without such an error, the last cause that Spark names.
+    """
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:
         return str(causes[-1] if causes else text.partition("\n")[0])

@@ -32,6 +32,6 @@ COMMANDS = {
     )
     for command in module.COMMANDS
 }  # fmt: skip
-"""The commands by name."""
+"""Maps the name of each command to the command."""
 
 __all__ = ["COMMANDS"]

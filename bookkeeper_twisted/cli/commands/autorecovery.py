@@ -176,7 +176,7 @@ async def triggeraudit(shell: ShellContext, options: Namespace) -> int:
 
 
 async def forceauditchecks(shell: ShellContext, options: Namespace) -> int:
-    """Reset the times of periodic checks, so that the next auditor that starts runs them."""
+    """Reset the stored times of the last periodic checks, so that an auditor runs the checks when it starts."""
     chosen = [check for name, check in _CHECKS.items() if getattr(options, name)]
     if not chosen:
         shell.out("Command line args must contain at least one type of check: -calc, -ppc or -rc")

@@ -15,7 +15,7 @@ from ..shell_text import bookie_text, line
 
 @attrs.frozen
 class _BookieRow(ShellRow):
-    """A bookie; its address, port and host name are None if it is not registered."""
+    """The id, address, port and host name of a bookie; all but the id are None if the bookie is not registered."""
 
     bookie_id: str
     address: str | None
@@ -43,7 +43,7 @@ class ListedBookie(_BookieRow):
 
 @attrs.frozen
 class BookieSpace(_BookieRow):
-    """The disk space of a bookie in bytes, or the error that it answered with."""
+    """The free and total disk space of a bookie in bytes, or the error with which the bookie answered."""
 
     free: int | None = None
     total: int | None = None

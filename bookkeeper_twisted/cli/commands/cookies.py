@@ -132,7 +132,7 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[int]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Wrap a function as a command, which prints an error if the function raises CookieNotFoundError.
+    """Make a command from a function; the command prints an error if the function raises CookieNotFoundError.
 
     :param work: the function; its arguments are the context, the options and the id of the bookie.
     :param hint: text after the error message, which names a command that may help.
@@ -282,15 +282,15 @@ async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
     try:
         await admin.delete_cookie(bookie_id)
     except CookieNotFoundError:
-        pass  # an earlier run was interrupted after it had deleted the stored cookie
+        pass  # an earlier command was interrupted after it had deleted the stored cookie
 
 
 async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
     """Change the bookie id in the cookies from an address to a host name, or from a host name to an address.
 
-    The configuration says which of them is the new bookie id.  The new cookie is written to the metadata store, then to
-    the directories; last, the old cookie is deleted from the metadata store.  With this order, a user can repeat the
-    command if it was interrupted.
+    The configuration decides whether the new bookie id contains the address or the host name.  The new cookie is
+    written to the metadata store, then to the directories; last, the old cookie is deleted from the metadata store.
+    With this order, a user can repeat the command if it was interrupted.
     """
     config = shell.config
     if kind not in ("hostname", "ip") or (kind == "hostname") != config.use_host_name_as_bookie_id:

@@ -1,9 +1,9 @@
 """Commands that check or change all directories of the bookie on this machine.
 
-``initbookie`` checks that they are ready for a new bookie, and ``bookieformat`` empties them.  The conversions write
-the indexes of Apache's bookie, so that it can use the directories again.  ``regenerate-interleaved-storage-index-file``
-writes new index files for Apache's interleaved storage.  All commands take the locks of the directories, so they refuse
-while the bookie runs.
+``initbookie`` checks that they are ready for a new bookie, and ``bookieformat`` empties them.  The commands whose names
+begin with ``convert-to`` write the indexes of Apache's bookie, so that Apache's bookie can use the directories again.
+``regenerate-interleaved-storage-index-file`` writes new index files for Apache's interleaved storage.  All commands
+lock the directories, so they fail while the bookie runs.
 """
 
 import os
@@ -79,7 +79,8 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             shell.out("Bookie format aborted!!")
             return REFUSED
         if options.deleteCookie:
-            await _delete_cookie(shell)  # before erase(): this raises an error while the bookie is registered
+            # If the bookie is registered, this raises an error, so it comes before erase().
+            await _delete_cookie(shell)
         erase(disk, there)
     shell.out("Bookie format completed successfully")
     return OK
@@ -94,7 +95,7 @@ async def _delete_cookie(shell: ShellContext) -> None:
         try:
             await admin.delete_cookie(shell.local_bookie())
         except CookieNotFoundError:
-            pass  # an earlier run was interrupted after it had deleted the cookie
+            pass  # an earlier command was interrupted after it had deleted the cookie
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:

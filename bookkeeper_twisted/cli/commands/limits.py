@@ -20,13 +20,14 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 @attrs.frozen
 class ShownLimit(ShellRow):
-    """A latency bound or a rate limiter.
+    """One row of the output: a latency bound or a rate limiter.
 
-    A row of a latency bound has ``latency_bound_ms``, ``factor`` and ``latency_p99_ms``.  A row of a rate limiter has
-    the fields after these.  The fields of the other kind are None.
+    For a latency bound, only ``latency_bound_ms``, ``factor`` and ``latency_p99_ms`` are set.  For a rate limiter, only
+    the fields after these are set.  All other fields of the row are None.
 
-    :ivar factor: the part of its limits that background work may use at present, because of this bound.
-    :ivar latency_p99_ms: None if it was not measured yet.
+    :ivar factor: the part of its speed limits that background work may use at present, from 0 to 1; it is below 1 if
+        latencies have exceeded the bound.
+    :ivar latency_p99_ms: the 99 % quantile of the latencies; None if it was not measured yet.
     """
 
     name: str

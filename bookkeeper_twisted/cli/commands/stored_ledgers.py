@@ -43,10 +43,10 @@ class LedgerFacts:
 
 @attrs.frozen
 class StoredEntry(ShellRow):
-    """The location of an entry, or the facts about a ledger.
+    """One row of the command ``ledger``: the facts about a ledger, or the location of one of its entries.
 
-    A row with ``facts`` is printed before the rows of the entries of the ledger.  Its fields ``entry_id``,
-    ``directory``, ``log_id`` and ``position`` are None.
+    The first row has ``facts``; its fields ``entry_id``, ``directory``, ``log_id`` and ``position`` are None.  Each
+    other row has the location of an entry; its field ``facts`` is None.
 
     :ivar directory: ledger directory.
     :ivar position: offset of the entry in its entry log.

@@ -41,7 +41,10 @@ class Startable(Protocol):
         """Stop the service; the result fires when all work has ended."""
 
     def take(self, config: BookieConfig) -> None:
-        """Apply a changed ``config`` to the running service; only values that can change without a restart differ."""
+        """Apply a new ``config`` to the running service.
+
+        :param config: differs from the present configuration only in values that can change without a restart.
+        """
 
     def condition(self) -> Condition:
         """Return the present condition of the service, such as starting or serving."""
@@ -50,8 +53,7 @@ class Startable(Protocol):
 class Bookies(Service):
     """Starts the bookies of one process one after another, and stops them in reverse order.
 
-    :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start
-        (safety rule S10).
+    :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start.
     :param fail: ends the process with status 1.
     :param manager: the service manager of this process, which gets reports about the bookies.
     :param what: the name under which the log mentions the bookies of this process.

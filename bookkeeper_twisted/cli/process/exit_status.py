@@ -1,9 +1,9 @@
 """The exit status of a twistd process.
 
-A bookie ends with status 1 if it could not start, or had to stop because of an error (safety rule S10).  It ends with
-status 0 after SIGTERM or SIGINT.  SIGHUP does not end the process: the configuration is read again.  Without this
-module, twistd would end with status 0 even after an error.  After a signal, it would end by this signal, which it sends
-to itself a second time once the reactor has stopped.
+A bookie ends with status 1 if it could not start, or had to stop because of an error.  It ends with status 0 after
+SIGTERM or SIGINT.  SIGHUP does not end the process: the configuration is read again.  Without this module, twistd would
+end with status 0 even after an error.  After SIGTERM or SIGINT, twistd would stop the reactor and then end by the same
+signal, which it sends to itself.
 """
 
 import atexit
@@ -81,7 +81,7 @@ class ExitStatus:
 
     def _terminate(self) -> None:
         if self._stop():
-            self._log.info("Received SIGTERM, shutting down.")  # the reactor logs a text like this for SIGINT
+            self._log.info("Received SIGTERM, shutting down.")  # for SIGINT, the reactor itself logs such a line
 
     def _on_sigint(self, number: int, frame: object) -> None:
         """Pass the first SIGINT to the reactor, which then stops; ignore later ones."""

@@ -81,7 +81,8 @@ class ServiceManager:
             shown = address[:_LONGEST_SHOWN]
             cls._log.warn("NOTIFY_SOCKET = {address!r} is ignored: it is no UNIX socket", address=shown)
             return cls(None, clock)
-        # With another process id, the variables were inherited from the parent, whose pings the watchdog expects.
+        # If WATCHDOG_PID is the id of another process, the watchdog expects no pings from this process: the variables
+        # were inherited from that process.
         other = environ.get("WATCHDOG_PID", "") not in ("", str(os.getpid()))
         return cls(datagrams_to(address), clock, 0.0 if other else cls._watchdog_of(watchdog))
 
@@ -154,11 +155,17 @@ class ServiceManager:
         return [] if text == before else [f"STATUS={_line(text)}"]
 
     def _is_due(self) -> bool:
-        """Test whether a ping is due: at the next report, more than half of the watchdog's time would have passed."""
+        """Test whether to send a ping now.
+
+        It is time if, at the next report, more than half of the watchdog's time would have passed since the last ping.
+        """
         return self._clock.seconds() + self._interval - self._pinged_at > self._watchdog / 2
 
     def _is_alive(self, found: Sequence[tuple[str, Condition]]) -> bool:
-        """Test whether no write of a journal has lasted longer than the watchdog waits; log the first that has."""
+        """Test whether each journal still writes: no write has lasted longer than the watchdog waits.
+
+        Log the first journal whose write lasts longer, once.
+        """
         stuck = [(name, each.blocked) for name, each in found if each.blocked >= self._watchdog]
         if stuck and not self._is_stuck:
             name, seconds = stuck[0]

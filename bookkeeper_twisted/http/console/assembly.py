@@ -39,8 +39,8 @@ class Console:
     """The console of one HTTP server.
 
     :param clock: the reactor.
-    :param pages: pages that only this kind of process has, by their paths.
-    :param sources: sources that only this kind of process has.
+    :param pages: pages, by their paths, that the console has only in this kind of process (bookie or autorecovery).
+    :param sources: sources that the console has only in this kind of process.
     :param configuration: returns the configuration by key, with masked secrets.
     :param metrics: yields the text of the metrics of the process.
     :param events: stores events on disk; None if they are kept only in memory.

@@ -22,7 +22,7 @@ MOST_MARKS = 200
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 _EVERY_SPACE = 6
-"""Disk space and URLs of the bookies are requested only with each sixth sample of the cluster."""
+"""The disk space and the URLs of bookies are requested only in every sixth sample of the cluster."""
 
 _USUAL_ENSEMBLE = 3
 """The default ensemble size of a new ledger."""
@@ -164,7 +164,7 @@ class ClusterParts:
         }  # fmt: skip
 
     def _waiting(self) -> str:
-        """Return the name of the replication limiter with the most waiting requests; empty if no request waits."""
+        """Return the name of the speed limiter for which most requests of replication wait; empty if none waits."""
         limits = self._limits()
         waiting = [each for each in limits.limits().throttles if each.waiting] if limits is not None else []
         return max(waiting, key=lambda each: each.waiting).name if waiting else ""

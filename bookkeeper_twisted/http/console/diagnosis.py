@@ -24,9 +24,9 @@ class Bottleneck:
 
     :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, or ``none``.
     :ivar text: the cause as a text for an operator.
-    :ivar seconds: total duration of slow requests, by the resource or step that each request waited longest for.
-    :ivar queue_ms, write_ms, sync_ms: mean time for which a journal group waited in the queue, was written, and was
-        synced; None if there were no groups.
+    :ivar seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
+    :ivar queue_ms, write_ms, sync_ms: mean times for which a group of journal entries waited in the queue, was written,
+        and was synced; None if there were no groups.
     """
 
     cause: str
@@ -42,11 +42,11 @@ def bottleneck(
 ) -> Bottleneck:  # fmt: skip
     """Find the cause for which the slow requests of the last ten minutes waited longest.
 
-    :param groups: the newest journal groups.
+    :param groups: the newest groups of journal entries; a journal writes and syncs the entries of a group together.
     :param slow: the newest slow requests.
     :param now: the time in seconds since the epoch.
     :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded, and
-        the times of journal groups decide.
+        the times of the groups decide.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     seconds: dict[str, float] = {}
@@ -72,9 +72,9 @@ def bottleneck(
 
 
 def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:
-    """Return the cause with the longest total duration, and the longest wait that belongs to this cause.
+    """Return the cause of most of the time, and the resource or step of this cause with the longest duration.
 
-    :param seconds: total duration of slow requests, by the resource or step that each request waited longest for.
+    :param seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
     """
     by_cause: dict[str, float] = {}
     for waited_for, spent in seconds.items():

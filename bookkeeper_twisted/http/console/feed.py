@@ -35,7 +35,7 @@ LEAST_PATIENCE = 1.0
 """Seconds after which a viewer that does not read is disconnected if there is a new viewer and no free connection."""
 
 MOST_UNREAD = 2 * 1024 * 1024
-"""Number of unread bytes from which the connection of a viewer is aborted."""
+"""The connection of a viewer is aborted when this number of bytes was sent but not read."""
 
 
 class Viewer(Protocol):
@@ -151,8 +151,8 @@ class ConsoleFeed:
     async def read_all(self) -> str:
         """Return the states and records of all sources as JSON, for a client that requests no stream.
 
-        The text may be :data:`INTERVAL` old, because all requests in this time are answered with the same text.  So
-        many clients cost a bookie little more than one.
+        The text may be :data:`INTERVAL` seconds old, because all requests within this time are answered with the same
+        text.  So many clients cost a bookie little more than one client.
         """
         now = self._clock.seconds()
         if now - self._whole_at >= INTERVAL:

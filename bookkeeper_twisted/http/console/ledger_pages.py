@@ -52,7 +52,7 @@ class LedgerFilter:
     :ivar bookie: id of a bookie that must be in an ensemble of the ledger.
     :ivar state: state of the ledger: ``OPEN``, ``IN_RECOVERY`` or ``CLOSED``.
     :ivar key, value: a key of the custom metadata, and a prefix of its value.
-    :ivar at_risk: whether to find only ledgers that have entries with at most one registered bookie.
+    :ivar at_risk: whether to find only ledgers with entries of which at most one replica is on a registered bookie.
     """
 
     bookie: str
@@ -63,7 +63,7 @@ class LedgerFilter:
 
     @classmethod
     def of(cls, question: ApiRequest) -> "LedgerFilter":
-        """Return the conditions in the query parameters of a request, the ``question``."""
+        """Parse the conditions from the query parameters of a request."""
         return cls(
             question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(),
             question.parameters.get("key", ""), question.parameters.get("value", ""), question.flag("at_risk"),

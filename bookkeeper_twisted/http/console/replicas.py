@@ -19,10 +19,10 @@ MOST_SHOWN = 64 * 1024
 
 
 def live_replicas(metadata: LedgerMetadata, there: Collection[str]) -> int:
-    """Return the number of live replicas of the entries of a ledger that have the fewest.
+    """Return how many live replicas every entry of a ledger has at least.
 
     :param metadata: metadata of the ledger.
-    :param there: ids of the live bookies: a replica on another bookie does not count.
+    :param there: ids of the live bookies; only replicas on these bookies count.
     """
     schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     return min(

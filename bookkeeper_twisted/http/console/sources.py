@@ -67,7 +67,8 @@ class KnownState:
         if self._known is None:
             return ""
         rest, rows = self._known
-        # take() has made the member for the rows the last one, with the value {}: replace this value by the rows.
+        # In this text, the member for the rows is the last member and has the value {}, because take() has put it
+        # there.  Replace this value by the rows.
         return rest.removesuffix("{}}") + members(rows) + "}" if rows else rest
 
 

@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 class ClusterView:
-    """Access of Spark's driver to the ledgers, marks and bookies in the metadata store, over an open connection.
+    """Access to ledger metadata, underreplicated marks and bookie registrations over a metadata store connection.
 
     :func:`connect` and :func:`connected` make it.
 

@@ -22,7 +22,7 @@ Spend = Callable[[int, int], None]
 
 
 class PositionCheck:
-    """The check of a replica: of the entries that a bookie should have, because it is at some position in an ensemble.
+    """Checks the entries that one bookie should have, because it is at a given position in the ensemble.
 
     :param wire: version of the protocol for reads, 2 or 3.
     :param batch_bytes: maximum number of bytes of one batch read; with a speed limit, as many as the task may read in
@@ -76,9 +76,9 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        """Send a batch read; send it again if no reply comes although the bookie then answers a read of one entry.
+        """Send a batch read; if no reply comes, send a read of one entry, then the batch read once more.
 
-        :raises BadRequestError: the bookie does not support batch reads.
+        :raises BadRequestError: the bookie does not support batch reads, or answered only the reads of one entry.
         """
         support, bookie_id = self._pool.batch_support, self._address.bookie_id
         while support.is_expected(bookie_id):
@@ -100,10 +100,10 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Find the entries that the bookie has lost among those for which it answered an I/O error over protocol V2.
+        """Find out which entries with an I/O error in ``answers`` the bookie has lost; read these entries over V3.
 
-        V2 has no status for a lost entry (for example, its entry log is missing), so the bookie answers with an I/O
-        error.  V3 has such a status, so these entries are read again over V3.
+        Protocol V2 has no status for a lost entry (for example, if its entry log is missing), so the bookie answers
+        with an I/O error.  V3 has such a status.
 
         :returns: by entry id, the V3 errors of lost entries.
         """

@@ -4,7 +4,7 @@ Theory of operation.  The driver takes the replication lock of a ledger, so that
 same time, and reads its metadata.  For each position in an ensemble whose bookie lacks entries, the driver chooses a
 target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
 Tasks copy the entries.  When the targets have stored them, the driver replaces the bookies in the metadata, by one
-write for all fragments of the ledger (safety rule S19).  Then it removes the underreplicated mark, under the same
+write for all fragments of the ledger.  Then it removes the underreplicated mark, under the same
 conditions as replication workers (:mod:`...metadata.mark_removal`).  A condition is that the mark has not changed since
 the check of the ledger began, so marks are read before the check.
 
@@ -36,7 +36,7 @@ from ...model import LedgerMetadata, UnderreplicatedLedger
 REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
-"""Lost entries, by ledger id and by number of the fragment; each item also has the position in the ensemble."""
+"""Maps the id of a ledger, and the number of a fragment in this ledger, to the lost entries of each bookie."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Underreplicated marks, by ledger id."""

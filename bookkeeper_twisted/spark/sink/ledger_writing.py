@@ -130,7 +130,8 @@ class PartitionWriter:
     async def _open(self, key: str | None) -> LedgerWriter:
         """Create the ledger for a value of ``ledger_key``; raise AlreadyPublishedError if the batch is published.
 
-        This is tested after the ledger was created; :meth:`remove` then deletes the ledger.
+        Whether the batch is published is tested only after the ledger was created.  If it is, :meth:`remove` deletes
+        the ledger.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:
@@ -152,7 +153,10 @@ class PartitionWriter:
         return writer
 
     async def finish(self) -> list[PublishedLedger]:
-        """Wait until all appends are acknowledged, and close the ledgers; return the manifest row of each ledger."""
+        """Wait until all appends are acknowledged, and close the ledgers.
+
+        :returns: a description of each ledger for the manifest, the list of published ledgers.
+        """
         for result in self._under_way:
             await result
         for writer in self._writers.values():

@@ -96,7 +96,7 @@ class PublishedLedger:
 class Publication:
     """The content of a publication, which is the record in the metadata store that publishes a batch.
 
-    :ivar rows_ledger: id of the ledger with the manifest rows.
+    :ivar rows_ledger: id of the ledger whose entries list the ledgers with data of the batch.
     :ivar start: lower bound of the ids of all ledgers of this batch, also of failed attempts.
     :ivar next: lower bound of the ids of all ledgers of the next batch.
     :ivar published: time of the publication, in ms since the epoch.

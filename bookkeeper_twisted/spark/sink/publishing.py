@@ -37,7 +37,7 @@ class Publisher:
         """Publish a batch if it is not published yet; delete the ledgers of failed attempts to write it.
 
         :param key: identity of the batch.
-        :param rows: manifest rows of all tasks; ignored if the batch is already published.
+        :param rows: the ledgers with data that all tasks have written; ignored if the batch is already published.
         :raises BookKeeperError: the batch was not published, or ledgers of failed attempts remain; the call can be
             repeated.
         """
@@ -64,9 +64,9 @@ class Publisher:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query's lowest ledger id, at which commits begin to search for leftover ledgers.
+        """Remove the record that contains a lower bound of the ids of a query's ledgers.
 
-        Call this after the last batch of the query.
+        Commits begin at this bound to search for ledgers of failed attempts, so call this only after the last batch.
 
         :param key: identity of the last batch of the query.
         """
@@ -75,7 +75,7 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        # no task has created a ledger of the query, because a task makes this record first
+        # Without this bound, no task has created a ledger of the query: a task records the bound first.
         if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)

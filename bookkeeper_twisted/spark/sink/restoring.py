@@ -94,7 +94,7 @@ class ArchiveClient(BookKeeper):
 class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
-    :param restored_by: the mark of the import, the same in all its attempts.
+    :param restored_by: the mark of the import in custom metadata, the same in all attempts of the import.
     :param repeatable: whether an existing ledger without the mark is regarded as written by this import if its metadata
         equal those in the archive.
     """
@@ -210,7 +210,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
     """Remove the import's mark from the custom metadata of its ledgers, when all of them are written; blocks.
 
-    :param restored_by: the mark of the import.
+    :param restored_by: the mark of the import in custom metadata.
     :param ledger_ids: ids of all ledgers of the import.
     :raises BookKeeperError: the metadata store failed and some marks remain; the call may be repeated.
     """

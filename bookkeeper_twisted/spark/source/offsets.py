@@ -31,8 +31,8 @@ class StreamOffset:
 
     :ivar next_entry: id of the next entry to read, by ledger id.
     :ivar done: ids of the ledgers from which nothing more is read.
-    :ivar finished: ids of the ledgers that the micro-batch which ends at this offset reads to their end; they are also
-        in ``done``.
+    :ivar finished: a part of ``done``: ids of the ledgers whose last entries are in the micro-batch that ends at this
+        offset.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)

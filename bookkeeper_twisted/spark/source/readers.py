@@ -195,8 +195,8 @@ def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
     """Return the limits of a micro-batch, from the options and from Spark's limit.
 
     :param own: the options that the user has set for the read.
-    :param limit: Spark's limit.  If it is "all available entries", the result has no limits; otherwise it has the lower
-        limits of both.
+    :param limit: Spark's limit.  If it is "all available entries", the result has no limits.  Otherwise each limit of
+        the result is the lower one of the option's limit and Spark's limit.
     """
     if isinstance(limit, ReadAllAvailable):
         return Admission(None, None)

@@ -87,8 +87,8 @@ class StreamPlanner:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
         if end is start:
-            # Do not add new ledgers that are not selected to ``done`` now, because a changed offset would cause an
-            # empty micro-batch.
+            # There may be new ledgers that the options do not select.  Do not add their ids to ``done`` now, because a
+            # changed offset would cause an empty micro-batch.
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 
@@ -110,7 +110,7 @@ class StreamPlanner:
         return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
-        """Return the ``expected`` ledger ids that are not in ``ledgers``: they were deleted; warn of each.
+        """Return the ids in ``expected`` that are not in ``ledgers``, because the ledgers were deleted; log warnings.
 
         :raises NoSuchLedgerMetadataError: a ledger was deleted, and ``failOnDataLoss`` is set.
         """

@@ -27,8 +27,7 @@ from .security import KeySettings, SecuritySettings, connection_security, key_se
 class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: a number that says which bookie of each write set is asked first: the bookie at this position,
-        modulo the size of the write set.
+    :ivar preferred: a number; of each write set, the bookie with the index ``preferred % write quorum`` is asked first.
     :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed cost for the request.
     """
 
