@@ -55,9 +55,9 @@ class ShowProgress(Protocol):
     ) -> AbstractContextManager[Callable[[int], object]]:
         """Show progress until the ``with`` block ends.
 
-        :param title: what is being done.
+        :param title: name of the work.
         :param total: number of units to be done; None if it is not known.
-        :param unit: ``B`` for bytes, else the plural of what is counted.
+        :param unit: ``B`` for bytes, else a plural noun for the units, such as ``ledgers``.
         :param forced: whether progress is shown without a terminal, too.
         :returns: a context manager, which returns a function.  Call this function with the number of units done since
             its last call.
@@ -213,9 +213,9 @@ class ShellContext:
     ) -> AbstractContextManager[Callable[[int], object]]:
         """Show the progress of the command until the ``with`` block ends.
 
-        :param title: what is being done.
+        :param title: name of the work.
         :param total: number of units to be done; None if it is not known.
-        :param unit: ``B`` for bytes, else the plural of what is counted.
+        :param unit: ``B`` for bytes, else a plural noun for the units, such as ``ledgers``.
         :returns: a context manager, which returns a function.  Call this function with the number of units done since
             its last call.
         """

@@ -67,7 +67,8 @@ def begin_log(
 
     twistd starts the log after it has called ``makeService``.  Its options (``--logfile``, ``--syslog``, ``--logger``)
     choose a log observer, but set no level and no format.  So this function replaces the method of ``beginner`` that
-    twistd will call, and wraps the observers in filters by level.  Lines for ``--syslog`` are never JSON.
+    twistd will call.  The new method wraps each observer in a filter that drops events below the level of their
+    namespace.  Lines for ``--syslog`` are never JSON.
 
     :param config: configuration with the levels and the format.
     :param beginner: Twisted's object that starts the log of a process.

@@ -107,7 +107,7 @@ class AccessGuard:
         """Decide whether requests are checked; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: who may use the server, as the end of a sentence in the log.
+        :returns: a text that says who may use the server; it is the end of a sentence in the log.
         """
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
         self._in_clear = self._in_clear or local

@@ -38,7 +38,7 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
     NoSuchThrottleError: 404,
     NotServingError: 503,
 }
-"""HTTP statuses by class of an error, for errors whose text is the complete body of the answer."""
+"""Maps a class of errors to the HTTP status of the answer, whose complete body is the text of the error."""
 
 
 _CHANGING: Mapping[bytes, Permission] = {b"PUT": Permission.ADMIN_PUT, b"DELETE": Permission.ADMIN_DELETE}

@@ -28,8 +28,8 @@ _FAILED = 500
 class BookieApi:
     """Answers HTTP requests about one bookie.
 
-    :param check_sanity: writes entries to the bookie and reads them back, for the page ``sanity``; None: there is no
-        such page.
+    :param check_sanity: writes entries to the bookie and reads them back, for the page ``sanity``; None if the server
+        has no such page.
     """
 
     _log = Logger()

@@ -62,7 +62,7 @@ _TEXTS = {
     413: b"A body has %d bytes at most\n" % MAX_BODY,
     431: b"A line of the head is too long\n",
 }
-"""Bodies of the answers to requests that cannot be parsed or are too long, by HTTP status."""
+"""Maps an HTTP status to the body of the answer to a request that cannot be parsed or is too long."""
 
 
 class PlainRequest(Request):
@@ -395,7 +395,7 @@ class BoundedSite(Site):
         """Decide whether requests are checked; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: who may use the server, as the end of a sentence in the log.
+        :returns: a text that says who may use the server; it is the end of a sentence in the log.
         """
         return self._opened(local)
 

@@ -140,6 +140,6 @@ class EncryptedSite(ServerFactory):
         """Decide whether requests are checked; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: who may use the server, as the end of a sentence in the log.
+        :returns: a text that says who may use the server; it is the end of a sentence in the log.
         """
         return f"over TLS, {self._site.opened(local)}"

@@ -195,7 +195,7 @@ def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) 
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Return the new rates of the limiters that a request names, by group and by name of the limiter.
+    """Map the name of a group, and the name of a limiter in the group, to the new rate that a request sets.
 
     If the request names only one rate of a limiter, entries or bytes per second, the other rate does not change.
 
@@ -218,7 +218,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Format all speed limits and latency bounds of ``groups`` for the log, by their names in the log."""
+    """Map the name of each speed limit and latency bound of ``groups`` to its value, both as texts for the log."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

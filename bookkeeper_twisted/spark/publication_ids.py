@@ -28,24 +28,27 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """Return the first and the last ledger id (inclusive) that records of a ``manifest`` may have.
+    """Return the first and the last ledger id (inclusive) that the sink's records for one manifest may have.
 
-    The range is computed from a hash of the manifest's name, so two manifests may have the same range.
+    The range is computed from a hash of the name, so two manifests may have the same range.
+
+    :param manifest: name of the manifest, a list of published ledgers.
     """
     first = FIRST_PUBLICATION | _bits(_NAME_BITS, manifest) << _KEY_BITS
     return first, first + (1 << _KEY_BITS) - 1
 
 
 def id_of(manifest: str, *key: str) -> int:
-    """Compute the ledger id of a record of a ``manifest`` from a hash; two records may get the same id.
+    """Compute the ledger id of one of the sink's records from a hash; two records may get the same id.
 
+    :param manifest: name of the manifest, a list of published ledgers, to which the record belongs.
     :param key: strings that distinguish the record from other records of the manifest.
     """
     return range_of(manifest)[0] + _bits(_KEY_BITS, manifest, *key)
 
 
 def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
-    """Test, by id and metadata, whether a ledger is a record of the sink.
+    """Test, by id and metadata, whether a ledger is a record of the sink about a batch or a query, without entries.
 
     :param metadata: metadata of the ledger.
     """

@@ -72,7 +72,10 @@ async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
 
 
 def _root(uri: str) -> str:
-    """Return the root path of the cluster in a metadata service URI; for an embedded store, the path of its file."""
+    """Return the part of a metadata service URI that names the cluster.
+
+    It is the root path of the cluster, or the path of the file of an embedded metadata store.
+    """
     path = root_of(uri)
     return f"/{path.lstrip('/')}" if path.startswith("/") else path
 

@@ -236,7 +236,7 @@ async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Add new, empty directories of the configuration to the bookie: write a new cookie to all directories."""
+    """Add the new, empty directories that the configuration names to the bookie: write a new cookie everywhere."""
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)

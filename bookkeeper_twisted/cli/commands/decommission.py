@@ -68,7 +68,7 @@ class _RemainingReporter:
 
 
 def _list(shell: ShellContext, remaining: Remaining) -> None:
-    """Print the first ledgers that still need the bookie, each with the reason; print only the number of the rest."""
+    """Print some of the ledgers that still need the bookie, each with the reason, and the number of other ledgers."""
     for ledger_id, reason in islice(remaining.blockers.items(), _SHOWN):
         shell.out(line("Ledger remains", ledgerId=shell.format_id(ledger_id), reason=reason))
     if len(remaining.blockers) > _SHOWN:

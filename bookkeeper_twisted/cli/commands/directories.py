@@ -193,11 +193,11 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Return why these directories need no index files: only Apache's ``InterleavedLedgerStorage`` has such files.
+    """Test whether directories are not those of Apache's ``InterleavedLedgerStorage``, which alone has index files.
 
     :param directories: the directories of the bookie.
-    :param indexes: the ``current`` directories of its indexes.
-    :returns: the reason; empty if ``InterleavedLedgerStorage`` has written the directories.
+    :param indexes: the ``current`` directories of the bookie's indexes.
+    :returns: a message for the user; empty if ``InterleavedLedgerStorage`` has written the directories.
     """
     if not read_cookies(disk, directories).of_apache:
         return (

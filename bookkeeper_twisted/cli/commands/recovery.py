@@ -118,7 +118,7 @@ class _BookiesCommand:
     async def run(self) -> int:
         """Recover the ledgers of the bookies, or only print what would be done (``-dryrun``); return the exit status.
 
-        :raises OperandError: the ledger of option ``-l`` names none of the bookies.
+        :raises OperandError: no ensemble of the ledger that option ``-l`` names contains one of the bookies.
         :raises MetadataError: the metadata store cannot be reached.
         :raises IncorrectParameterError: option ``-d`` is given but one of the bookies is running.
         """

@@ -51,7 +51,7 @@ class Reload:
         self._say(changed.values(), self._for_restart(config, client), self._new_warnings(config, client))
 
     def _for_restart(self, config: BookieConfig, client: ClientConfig) -> list[str]:
-        """Return the keys that need a restart: their values differ from those at the start, and they are not live."""
+        """Return the keys whose values have changed since the start, but can change only with a restart."""
         pairs: Iterable[tuple[Config, Config]] = zip(self._started, (config, client), strict=True)
         differing = [each for before, after in pairs for each in changes(before, after)]
         return list(dict.fromkeys(each.key for each in differing if not each.live))

@@ -136,7 +136,11 @@ class ServiceManager:
                 self._say("READY=1")
 
     def _look(self) -> None:
-        """Report changed conditions; extend the timeout if the start has progressed; send a ping if it is due."""
+        """Send a report, and schedule the next call.
+
+        The report contains conditions that have changed and a ping if it is due.  If the start of a service has
+        progressed, it also asks the service manager to extend its timeout.
+        """
         self._tick = self._clock.callLater(self._interval, self._look)
         found = self._conditions()
         lines = self._news(found)

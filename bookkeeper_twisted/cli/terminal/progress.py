@@ -55,7 +55,7 @@ class LinesAndProgress:
 
         :param title: text in front of the bar.
         :param total: number of units to be done; None if it is not known.
-        :param unit: ``B`` for bytes, else the plural of what is counted.
+        :param unit: ``B`` for bytes, else a plural noun for the units, such as ``ledgers``.
         :param forced: whether progress is shown without a terminal, too.
         :returns: a context manager, which returns a function.  Call this function with the number of units done since
             its last call.

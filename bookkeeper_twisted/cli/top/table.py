@@ -12,7 +12,7 @@ KEYS: Mapping[str, str] = {
     "b": "bookie", "a": "adds", "r": "reads", "i": "in", "o": "out", "p": "p99", "u": "queue", "d": "disk",
     "c": "connections",
 }  # fmt: skip
-"""The order, one of :data:`SORTS`, that each key on the keyboard chooses."""
+"""Maps a key on the keyboard to the order that the key chooses, one of :data:`SORTS`."""
 
 HELP = "q quit  order: b id  a adds  r reads  i in  o out  p p99  u queue  d disk  c connections"
 _ID_WIDTH = 21  # characters of the longest common bookie id, "255.255.255.255:65535"

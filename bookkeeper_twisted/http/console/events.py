@@ -37,7 +37,7 @@ _KINDS: Mapping[str, str] = {
     "bookie.group_commit": "disk", "storage": "disk", "autorecovery": "repair", "metadata": "metadata",
     "http": "change", "limits": "limits", "embedding": "bookie",
 }  # fmt: skip
-"""The kind of an event, by a prefix of the name of the module that logs it; the first prefix that matches counts."""
+"""Maps a prefix of module names to the kind of the events that these modules log; the first matching prefix decides."""
 
 KINDS = (*sorted({*_KINDS.values()}), "other")
 

@@ -63,7 +63,7 @@ class LedgerFilter:
 
     @classmethod
     def of(cls, question: ApiRequest) -> "LedgerFilter":
-        """Parse the conditions from the query parameters of a request."""
+        """Parse the conditions from the query parameters of the request ``question``."""
         return cls(
             question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(),
             question.parameters.get("key", ""), question.parameters.get("value", ""), question.flag("at_risk"),

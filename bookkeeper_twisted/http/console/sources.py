@@ -16,8 +16,8 @@ class StateSource:
     :ivar name: name of the member that contains the state in events.
     :ivar read: reads the present state.
     :ivar every: number of intervals of the feed between two reads.
-    :ivar rows: name of a large member of the state, which is an object of rows by id.  Of this member, only changed
-        rows are sent.  Empty if the state has no such member.
+    :ivar rows: name of a large member of the state, an object that maps ids to rows.  Only the changed rows of this
+        member are sent.  Empty if the state has no such member.
     """
 
     name: str
@@ -108,7 +108,8 @@ class RecordSource:
     def after(self, counts: Sequence[int]) -> list[dict[str, object]]:
         """Return the records that were added to each ring since an earlier call of :meth:`counts`.
 
-        :param counts: the result of that call.  For a ring without a number, all records are returned.
+        :param counts: the result of that call.  If it is shorter than the list of rings, all records of the further
+            rings are returned.
         :returns: for each ring, the number of its newest record as ``last``, and the new ``records``.
         """
         known = [*counts, *[0] * len(self.rings())]

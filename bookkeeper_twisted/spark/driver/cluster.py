@@ -72,7 +72,9 @@ class ClusterView:
         return [*found[:split], *(n for n in listed if not listed[n])]
 
     def stored_ids(self, first: int, last: int) -> list[int]:
-        """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending, including the sink's records.
+        """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), in ascending order.
+
+        The result includes the records of the sink, each of which is the metadata of a ledger without entries.
 
         :raises MetadataError: the metadata store failed.
         """

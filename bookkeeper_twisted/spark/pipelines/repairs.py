@@ -54,11 +54,11 @@ class FragmentRepair:
     A position is the index of a bookie in the ensemble of the fragment.
 
     :ivar number: index of the fragment in its ledger.
-    :ivar lost: by position, the entries that the bookie at this position lacks.
-    :ivar targets: by position, the bookie that gets these entries: the same bookie or a new one.
-    :ivar copied: by id of the target bookie, the number of entries that were sent to it.
-    :ivar problems: by position that was not repaired, its state in the report and the reason.
-    :ivar named: by repaired position, the bookie that the ledger's metadata name there after the repair.
+    :ivar lost: maps a position to the entries that the bookie at this position lacks.
+    :ivar targets: maps a position to the bookie that gets these entries: the same bookie or a new one.
+    :ivar copied: maps the id of a target bookie to the number of entries that were sent to it.
+    :ivar problems: maps a position that was not repaired to its state in the report and the reason.
+    :ivar named: maps a repaired position to the bookie that the ledger's metadata have there after the repair.
     """
 
     number: int
@@ -83,7 +83,7 @@ class FragmentRepair:
 
     @property
     def repaired(self) -> dict[int, str]:
-        """Return, by repaired position in the ensemble, the target bookie, which now has all entries of the position.
+        """Map each repaired position in the ensemble to its target bookie, which now has all entries of the position.
         """
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
@@ -101,8 +101,8 @@ class FragmentRepair:
 class Check:
     """The result of a check of ledgers, on which a repair is based.
 
-    :ivar unsure: by ledger id, the bookies of which not all entries could be checked.  None if the check has read no
-        entries at all, so that entries of any registered bookie may be missing.
+    :ivar unsure: maps the id of a ledger to the bookies on which not all entries could be checked.  None if the check
+        has read no entries at all, so that entries of any registered bookie may be missing.
     :ivar marks: the underreplicated marks that were read before the check; the repair removes only these marks.
     """
 

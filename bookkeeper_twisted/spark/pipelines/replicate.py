@@ -65,7 +65,7 @@ def read_marks(uri: str, options: Mapping[str, str] | None = None) -> Marks:
 
 
 def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check without reading entries: all entries of bookies that are not registered count as lost.
+    """Make the result of a check without reading entries: all entries of unregistered bookies count as lost.
 
     :param replicas: rows of the source's view ``fragments``.
     :param marks: underreplicated marks, which :func:`read_marks` returned before ``replicas`` were read.
@@ -74,7 +74,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """Make a check from the findings of a verification; a finding is a range of entries in the same state.
+    """Make the result of a check from the rows of a verification, each of which is a range of entries in one state.
 
     Missing entries, damaged entries and all entries of bookies that are not registered count as lost.
 

@@ -115,7 +115,7 @@ class Publication:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "Publication | None":
-        """Decode a publication from the ``metadata`` of a ledger; return None if they do not contain one."""
+        """Decode the record that publishes a batch from a ledger's ``metadata``; return None for other ledgers."""
         custom = metadata.custom_metadata
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
@@ -249,7 +249,7 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
 
 
 def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
-    """Return all publications of a ``manifest``, sorted by query and batch.
+    """Return the records of all batches that were published under the name ``manifest``, sorted by query and batch.
 
     :raises MetadataError: the metadata store failed.
     """
@@ -258,7 +258,7 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Read the metadata of ledgers; return those that are publications of ``manifest``, by ledger id.
+    """Map ledger ids to the publications of ``manifest``: the records, each of which publishes one batch.
 
     :param records: ids of ledgers that may be publications.  Ledgers that do not exist or are not publications are left
         out.

@@ -123,7 +123,7 @@ class Publisher:
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
         """Yield the id of each ledger that a sink has written, and its batch; skip ids below ``first``."""
-        # ledgers with data or manifest rows have generated ids, which are lower than the ids of records
+        # ledgers with entries have generated ids, which are lower than the ids of the sink's records
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

@@ -50,9 +50,12 @@ class StreamOffset:
     def advanced(
         self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
     ) -> "StreamOffset":
-        """Return the offset at the end of the micro-batch that begins at this offset; this object if they are equal.
+        """Return the offset at the end of a micro-batch that begins at this offset.
 
-        :param next_entry: id of the next entry to read, by ledger id, of the ledgers that are not read to their end.
+        If the micro-batch changes nothing, this object itself is returned.
+
+        :param next_entry: maps the id of a ledger to the next entry to read after the micro-batch, for ledgers that the
+            micro-batch does not read to their end.
         :param finished: ids of ledgers that the micro-batch reads to their end.
         :param dropped: ids of ledgers that were deleted or are not selected.
         """

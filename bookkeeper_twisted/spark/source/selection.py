@@ -98,7 +98,9 @@ class Selection:
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """Read the metadata of ledgers; return those of the ledgers that match the pattern, by ledger id.
+        """Read the metadata of ledgers, and return them by ledger id.
+
+        If the options contain a pattern of custom metadata, ledgers that do not match it are left out.
 
         :param ledger_ids: ids of the ledgers to read.
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist, and ``failOnDataLoss`` is set.
