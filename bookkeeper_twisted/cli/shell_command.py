@@ -21,7 +21,7 @@ from .shell_rows import ShellRow
 OK = 0
 REFUSED = 1
 FAILED = 255
-"""Exit status of Apache's shell if a command fails (-1); some commands exit with 1 if they refuse."""
+"""Exit status of a command that fails, as in Apache's shell (-1).  Some commands exit with :data:`REFUSED` instead."""
 INTERRUPTED = 130
 """Exit status of a command that Ctrl-C or SIGTERM ended; the same as shells report after SIGINT."""
 UNREAD = 141

@@ -267,7 +267,8 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # requestDone() of the superclass passes its unparsed bytes to dataReceived(), which adds them to self._held.
+        # requestDone() of the superclass passes the bytes that it has not parsed to dataReceived(), which stores them
+        # in self._held.  These bytes come before those in ``held``.
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING

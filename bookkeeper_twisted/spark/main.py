@@ -245,7 +245,7 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _print_ledgers(rows: Any) -> None:
-    """Print a line for each damaged ledger, with its damaged bookies.
+    """Print a line for each damaged ledger, with the bookies whose replicas are damaged.
 
     :param rows: result of :func:`~.verify.by_ledger`.
     """

@@ -193,7 +193,7 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Test whether directories are not those of Apache's ``InterleavedLedgerStorage``, which alone has index files.
+    """Explain why directories have no index files, unless they belong to Apache's ``InterleavedLedgerStorage``.
 
     :param directories: the directories of the bookie.
     :param indexes: the ``current`` directories of the bookie's indexes.

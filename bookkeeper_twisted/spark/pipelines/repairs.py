@@ -206,7 +206,7 @@ class Repairs:
             ensemble[position] = one.targets[position] = target
 
     async def end(self, repair: LockedLedger) -> None:
-        """Write the targets to the metadata, remove the mark of a fully replicated ledger, and release the lock.
+        """Write the target bookies to the metadata, remove the mark if the ledger lacks nothing, release the lock.
 
         :param repair: the ledger that :meth:`begin` returned, with the results of the copies; errors of this call are
             recorded in it.

@@ -109,7 +109,7 @@ class Publication:
     published: int
 
     def custom_metadata(self) -> dict[str, bytes]:
-        """Encode the publication as custom metadata of a ledger."""
+        """Encode this object as the custom metadata of the record that publishes the batch."""
         numbers = {_ROWS: self.rows_ledger, _START: self.start, _NEXT: self.next, _TIME: self.published}
         return self.key.custom_metadata(PUBLICATION_ROLE) | {name: b"%d" % value for name, value in numbers.items()}
 
@@ -272,8 +272,8 @@ def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Public
 
     Each row describes a published ledger.
 
-    :raises UnexpectedConditionError: a ledger with manifest rows does not exist.
-    :raises BookKeeperError: manifest rows cannot be read.
+    :raises UnexpectedConditionError: a ledger whose entries are rows of the manifest does not exist.
+    :raises BookKeeperError: rows of the manifest cannot be read.
     """
     for publication, rows in _rows(cluster, publications(cluster, manifest)):
         for row in rows:
@@ -321,7 +321,7 @@ class PublishedLedgers:
     def ids(self) -> list[int]:
         """Return the ids of the published ledgers in ascending order.
 
-        :raises BookKeeperError: metadata or manifest rows cannot be read.
+        :raises BookKeeperError: metadata, or the entries that list published ledgers, cannot be read.
         """
         records = self._cluster.stored_ids(*range_of(self._manifest))
         self._known = {n: self._known[n] for n in records if n in self._known}

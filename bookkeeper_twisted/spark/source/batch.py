@@ -131,7 +131,7 @@ def _expect_publication(cluster: ClusterView, options: SourceOptions, option: st
 def view_rows(options: SourceOptions) -> list[Row]:
     """Return the rows of a view (a table of metadata) or of a manifest, whichever the ``options`` select.
 
-    :raises BookKeeperError: metadata or manifest rows cannot be read.
+    :raises BookKeeperError: metadata, or the entries that list published ledgers, cannot be read.
     """
     reading = options.reading
     with connected(reading.metadata_service_uri, options.client) as cluster:
