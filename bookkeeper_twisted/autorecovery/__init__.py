@@ -1,4 +1,4 @@
-"""Autorecovery: finds ledgers that have lost replicas, and copies the lost entries again, within speed limits (BP-48).
+"""Autorecovery: finds ledgers that have lost replicas, and makes new copies of them, within speed limits (BP-48).
 
 Theory of operation.  A process runs some or all of three services, which share one client and one metadata driver:
 

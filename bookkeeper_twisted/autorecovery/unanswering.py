@@ -22,7 +22,7 @@ ENOUGH = 3
 FIRST_PAUSE = 30.0
 """Seconds from the last unanswered request to the request that tests whether the bookie answers again."""
 LONGEST_PAUSE = 120.0
-"""Maximum number of seconds between two such tests; the pause doubles after each test."""
+"""Maximum number of seconds between two tests whether the bookie answers again; each test doubles the pause."""
 
 
 @attrs.define

@@ -7,8 +7,8 @@ version, for all ledgers of the process.  :mod:`.requests` sends batch reads, si
 confirmed, and returns the entries as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified
 yet.  If an idle connection turns out to be lost, the request is sent once more, over a new connection.
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
-its digest (safety rule S18), asks the next replica after any error, and requests the next batch before the caller works
-on the present one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored
+its digest, asks the next replica after any error, and requests the next batch before the caller works on the present
+one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored
 entries to several bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own
 code.
 

@@ -80,7 +80,7 @@ class IBookieConnection(Protocol):
 
 
 class IByteStream(Protocol):
-    """The methods of a blocking socket that a connection uses; encrypted connections provide them with another class.
+    """The methods of a blocking socket that a connection uses; for encryption, another class has the same methods.
 
     ``recv`` and ``sendall`` raise OSError like the methods of a socket, and BlockingIOError after a time-out.
     """

@@ -2,8 +2,8 @@
 
 Each entry is verified by its digest.  If every bookie keeps every entry, batch reads are sent to one bookie until it
 fails.  As soon as a batch arrives, the next one is requested, before the arrived batch is verified.  If the ledger is
-striped, or bookies do not support batch reads, entries are read one by one: the reads of many entries are sent to all
-bookies, before the first reply is received.
+striped, or bookies do not support batch reads, entries are read one by one.  Then the reads of many entries are sent,
+each to a bookie that keeps the entry, before the first reply is received.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -179,7 +179,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], rank: int, reads: SingleReads) -> None:
-        """Read each entry from the bookie that is number ``rank``, counted from the preferred one, in its write set."""
+        """Read each entry from one bookie of its write set: the bookie ``rank`` places after the preferred one."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)

@@ -43,7 +43,7 @@ class SocketPool:
             return self._idle.pop((address, wire), None)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection for the next user; close the connection if the pool has another idle one to this bookie.
+        """Put a connection back into the pool; close it if the pool has another idle connection to this bookie.
 
         :param connection: a connection that expects no more replies.
         """
@@ -70,8 +70,8 @@ class SocketPool:
 class OutstandingRequest(Generic[T]):
     """A request that was sent to a bookie, and whose reply was not received yet.
 
-    No other request uses the connection until then.  After a complete reply, even if the reply says that the request
-    failed, the connection is returned to the pool.  After any other error, it is closed.
+    No other request uses the connection before the reply.  After a complete reply, the connection is returned to the
+    pool, even if the reply says that the request failed.  After any other error, it is closed.
     """
 
     def __init__(

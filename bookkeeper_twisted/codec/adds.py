@@ -75,10 +75,10 @@ class Adds:
         return len(self.entry_ids)
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """Return some of these add requests as a separate object.
+        """Return the add requests with the indexes ``places``.
 
         :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
-        :returns: this object if ``places`` has all indexes; else a new object with copies of the frames.
+        :returns: a new object with copies of the frames; this object itself if ``places`` has all indexes.
         """
         count, offsets, frames = len(places), self.offsets, self.frames
         if count == len(self.entry_ids):
@@ -141,7 +141,7 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
     if adds.deferred_sync:
         raise CodecError("V2 has no deferred sync")
     count, ids, frames = len(adds.entry_ids), adds.entry_ids, adds.frames
-    if count == 1:  # the reply encodes ledger id and entry id as the frame does
+    if count == 1:  # copy both ids from the frame: the reply has them in the same encoding
         replies = _REPLY_HEAD + frames[ENTRY_AT : ENTRY_AT + _IDS.size]
     elif isinstance(ids, range):
         replies = counting(_REPLY_HEAD + _IDS.pack(adds.ledger_ids[0], ids[0]), ids)
@@ -212,7 +212,7 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # the run counts its ids without gaps; this does no harm, because frames contain only the ids in the entries
+    # The ids that this run computes have no gaps, but they are not used: each frame gets the ids inside its entry.
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
@@ -232,7 +232,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 def _offsets_of(run: EntryRun) -> Sequence[int]:
     """Return the offset of the add frame of each entry of a ``run``, and the end of the last frame."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # the stride already includes one length word
+        stride = run.stride + layout.ADD_OVERHEAD  # the stride counts a length word, too
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 

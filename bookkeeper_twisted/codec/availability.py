@@ -16,7 +16,10 @@ _GROUP = struct.Struct(">qqii")
 assert _HEADER.size == 64 and _GROUP.size == 24
 
 MAX_RANGES = 1_000_000
-"""Maximum number of ranges that a decoder accepts in one reply: a group of 24 bytes can stand for 2**63 ranges."""
+"""Maximum number of ranges that a decoder accepts in one reply.
+
+Without this limit, a single group of 24 bytes could stand for 2**63 ranges.
+"""
 
 _MAX_SIZE = (1 << 31) - 1
 

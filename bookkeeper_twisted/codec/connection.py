@@ -44,7 +44,7 @@ class ServerDecoder:
 
     @property
     def ready(self) -> bool:
-        """Whether complete frames are buffered, because :meth:`receive` decodes a limited number in one call."""
+        """Whether complete frames are buffered: one call of :meth:`receive` decodes a limited number of requests."""
         return self._buffer.ready
 
     def limit(self, max_frame_size: int) -> None:

@@ -125,7 +125,7 @@ class Digester:
 
     :ivar size: size of a digest in bytes.
     :ivar digest: a function that returns the digest of one entry; its argument is the entry's header + payload.
-    :ivar payload_at: offset of the payload in a record of a run (size word, header, digest, payload).
+    :ivar payload_at: offset of the payload in a stored record, which is size (4 bytes), header, digest and payload.
     :ivar master_key: the key that clients send to bookies instead of the password; it does not depend on the digest
         type.
     """

@@ -33,7 +33,7 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """Decode a message; return None if it is malformed or lacks a required field, as Java's parser would refuse it.
+    """Decode a message; return None if it is malformed or lacks a required field.  Java's parser refuses it, too.
 
     A required enum field with an unknown value counts as missing, as in Java.
 

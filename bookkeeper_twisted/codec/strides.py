@@ -16,16 +16,17 @@ from operator import eq, ne, sub
 from ..entries.columns import Unpack, column, unpack_all
 
 FEW_A_RUN = 16
-"""Average number of entries in runs (consecutive entries) up to which decoding them as one MixedRun is faster.
+"""Received entries become one MixedRun if their runs have this number of entries on average, or fewer.
 
-A MixedRun is one object with entries in any order.
+A run is consecutive entries; a MixedRun is one object with entries in any order.  One MixedRun is faster than many
+short runs.
 """
 
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Maximum number of records, per byte of their key, for which :func:`counts_up` compares copies of the keys.
+"""Up to this number of records for each byte of the key, :func:`counts_up` copies all keys and compares the copies.
 
 With more records, it is faster to compare the first bytes of all keys, then their second bytes, and so on.
 """
@@ -254,7 +255,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether entries take less time as one MixedRun (entries in any order) than as runs of consecutive entries.
+    """Test whether one MixedRun (entries in any order) is faster for these entries than runs of consecutive entries.
 
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the entry id of each entry.

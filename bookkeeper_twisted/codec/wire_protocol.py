@@ -1,6 +1,6 @@
 """The interface of a wire protocol, which encodes and decodes requests and replies for clients and bookies.
 
-Each call processes many requests, all of a received chunk or of a turn of the reactor, because a call for each entry
+Each call processes many requests: all in a received chunk, or all of a turn of the reactor.  A call for each entry
 would be slow.
 """
 

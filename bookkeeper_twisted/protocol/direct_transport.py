@@ -221,7 +221,7 @@ def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
 
     Memory views are copied, because the owner of the memory may free it.
 
-    :raises TypeError: a piece is not bytes.
+    :raises TypeError: a piece is neither bytes nor a memory view.
     """
     rest: list[Piece] = []
     for piece in pieces:

@@ -141,7 +141,7 @@ class _Beneath:
         self.go_on()
         if not self.is_closing:
             self.is_closing = True
-            # With a paused producer, the transport would resume it instead of closing when the last bytes are sent.
+            # Otherwise the transport would resume a paused producer when the last bytes are sent, instead of closing.
             self._transport.unregisterProducer()
             self._transport.loseConnection()
 
@@ -311,7 +311,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # any byte: Twisted's layer gets the same error for it, and closes the connection
+            pieces = [b"."]  # one byte is enough: Twisted's layer fails to encrypt it, and closes the connection
         self._below.wait()
         try:
             super().write(b"".join(pieces))

@@ -37,9 +37,9 @@ SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""Least seconds of measured time for which a call is scheduled that resets the time in the next reactor turn.
+"""If requests took at least these seconds, the measured time is reset by a delayed call in the next reactor turn.
 
-For less time, this call would take as long as the requests.
+For fewer seconds, no call is made: it would take as long as the requests.
 """
 
 
@@ -179,7 +179,7 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Let each waiting connection process requests once, or fewer of them if the time of this turn is used up."""
+        """Let waiting connections process requests, each connection once, until the time of this turn is used up."""
         self._next = None
         self._admitted.spent = self._strangers.spent = 0.0
         is_owed = bool(self._more)

@@ -153,7 +153,7 @@ class FakeBackgroundWork:
         self.suspended_scrub = True
 
     def cancel_scrub(self) -> None:
-        """End the present scrub pass, but keep the damage found; the next timed pass continues where it ended."""
+        """End the present scrub pass, but keep the damage found; the next timed pass begins where this pass ended."""
         self.progress = None
 
     def resume_scrub(self) -> None:

@@ -36,10 +36,10 @@ TIMEOUT = 5.0
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """A client of bookies in memory, which are created at their first use; or a flow of this client.
+    """A bookie client whose bookies exist only in memory; each bookie is created when it is first used.
 
-    A flow has the same methods and the same bookies as its client.  It makes the requests of one ledger handle, and can
-    be closed separately.
+    A flow, which makes the requests of one ledger handle, is another object of this class.  It has the same bookies,
+    and can be closed separately.
 
     :ivar flows: all flows that were opened.
     :ivar end: the error with which further requests fail; None while requests are accepted.

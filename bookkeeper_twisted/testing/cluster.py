@@ -68,7 +68,7 @@ class MemoryCluster:
         )
 
     def _threads(self) -> Threads:
-        """Return the thread operations for a client; if the clock is no reactor, calls from threads are delayed calls.
+        """Return the thread operations for a client; without a reactor, a call from a thread becomes a delayed call.
         """
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):

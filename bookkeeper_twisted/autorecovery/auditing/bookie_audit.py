@@ -89,8 +89,9 @@ class BookieAudit:
         :param is_expected: called with the id of each bookie that a ledger names, but that is not in ``there``.  It
             returns True if the bookie does not count as lost, because it has returned during the audit, or because the
             delay after its loss is still running.
-        :param walk: a function that calls its argument for each ledger, while the periodic checks read the metadata of
-            all ledgers.  None: the audit reads the metadata of all ledgers itself, immediately.
+        :param walk: reads the metadata of all ledgers, and calls its argument with the id and metadata of each ledger.
+            With such a function, the audit uses metadata that periodic checks read at the same time.  With None, the
+            audit reads all metadata itself, immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """
@@ -116,7 +117,7 @@ class BookieAudit:
     async def count(self, bookie_id: str) -> int:
         """Count the ledgers that have a bookie in one of their ensembles.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the walk over the ledgers failed.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata of the ledgers could not be read.
         """
         count = 0
 
@@ -131,8 +132,8 @@ class BookieAudit:
         """Find out which of some ``bookies`` are in an ensemble of at least one ledger.
 
         :param bookies: ids of the bookies to look for.
-        :param enough: the search ends when it has found this number of bookies, even if a ledger names more of them.
-        :raises bookkeeper_twisted.errors.MetadataError: the walk over the ledgers failed.
+        :param enough: the search ends as soon as it has found this number of bookies.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata of the ledgers could not be read.
         """
         found: set[str] = set()
 

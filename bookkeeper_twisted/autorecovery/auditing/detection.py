@@ -22,7 +22,7 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""Number of lost bookies (named by at least one ledger each) whose ledgers are audited without a delay."""
+"""If this number of bookies is lost, and ledgers name each of them, the audit begins without a delay."""
 
 
 class LostBookieDetector:
@@ -129,9 +129,9 @@ class LostBookieDetector:
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Once autorecovery is switched on, find the lost bookies that no ledger names; no longer count them as lost.
+        """Find the lost bookies that no ledger names; from now on, they do not count as lost and need no audit.
 
-        Such bookies need no audit.  The search also considers bookies that are lost or return while it runs.
+        The search begins when autorecovery is switched on.  It is repeated if bookies are lost or return while it runs.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

@@ -29,7 +29,7 @@ LATER_ROUNDS = 3
 """Number of times that a ledger is checked again, at the end of the check of all ledgers, if a bookie did not answer.
 """
 MOST_ROUNDS = 8
-"""The same number for ledgers of a bookie that has not answered any request for some time.
+"""Number of times that a ledger is checked again if its bookie has not answered any request for some time.
 
 The pauses before all these checks take 21 minutes in total.
 """
@@ -72,12 +72,12 @@ class CheckContext:
         summary.success.record((self.clock.seconds() - started) * 1000)
 
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
-        """Visit all ledgers for a ``check``.
+        """Call ``visit`` with the id and metadata of each ledger, for a ``check``.
 
-        Other checks may share the walk over the ledgers, so that the metadata of each ledger are read once.  If the
-        search for lost bookies shares the walk, it visits each ledger first.
+        Checks that begin within a second share one walk over the ledgers, so that the metadata of each ledger are read
+        once.  If the search for ledgers on lost bookies is among them, it processes each ledger first.
 
-        :raises bookkeeper_twisted.errors.MetadataError: the walk failed before all ledgers were visited.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata of some ledgers could not be read.
         """
         await self.walks.run(visit, 1 + _TURNS.index(check))
 
@@ -148,8 +148,8 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # Do not use all bookies in checker.unanswering() here.  The check of the chosen ledger may have sent no
-            # request to a bookie in it, because this bookie is lost by now or no longer in the ledger's ensembles.
+            # Not all of checker.unanswering(): a bookie in that set may have got no request from the check of its
+            # chosen ledger, because the bookie is lost by now or no longer in the ledger's ensembles.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)
@@ -175,8 +175,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # Do not write a mark again only for a lost bookie that it names already: an audit does that if necessary.
-            # Missing or damaged entries are marked in any case, because no other check finds them.
+            # If the mark names a lost bookie already, do not write it again: an audit does that if necessary.
+            # Missing or damaged entries are always marked, because no other check finds them.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -187,7 +187,7 @@ class AllLedgersCheck:
     def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
         """Test whether another check of a ledger would be inconclusive again, because its bookies still do not answer.
 
-        :param among: ids of the only bookies that may count as not answering; None for no restriction.
+        :param among: if given, only bookies with these ids may count as not answering.
         """
         silent = set(self.checker.unanswering())
         return unsure.bookies <= (silent if among is None else silent & set(among))

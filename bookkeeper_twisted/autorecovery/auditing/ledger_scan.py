@@ -24,10 +24,10 @@ TOGETHER_SECONDS = 1.0
 
 @attrs.frozen
 class LedgerScan:
-    """A walk over all ledgers: it reads the metadata of each ledger, and then visits the ledger.
+    """A walk over all ledgers: it reads the metadata of each ledger, and calls a function, the visit, with them.
 
     Ledgers that are deleted during the walk are skipped.  So are ledgers whose stored metadata cannot be decoded, so
-    that the walk visits all other ledgers; at its end, it logs the number of the undecodable ones.  While autorecovery
+    that the walk visits all other ledgers; at its end, it logs how many could not be decoded.  While autorecovery
     is switched off, the walk pauses.
 
     :ivar operations: the speed limit of the reads of metadata.

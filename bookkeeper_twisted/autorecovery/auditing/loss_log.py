@@ -85,6 +85,6 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return the time at which a bookie was lost as text, in UTC."""
+        """Return the text of the time at which a bookie was lost, in UTC."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
         return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

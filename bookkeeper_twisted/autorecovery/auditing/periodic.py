@@ -81,7 +81,7 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        # Check the time again: after an audit, the search for ledgers on lost bookies is no longer due.
+        # Test again whether the work is due: after an audit, the search for lost bookies is not due any more.
         await self._until_time()
 
     async def _until_time(self) -> None:

@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return the ids of bookies to recover without a cookie and without a ledger, which may be mistyped.
+        """Return those of the given bookie ids that have no cookie and are in no ledger; they may be mistyped.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -179,9 +179,7 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy the entries of one ledger that bookies to recover store; the copies go to other bookies.
-
-        Then update the metadata of the ledger.
+        """Copy the entries of one ledger from the bookies to recover to other bookies, and update the metadata.
 
         This method holds the replication lock of the ledger until it returns.  After a cancellation, extra copies may
         remain that the metadata do not name.
@@ -237,10 +235,10 @@ class BookieRecovery:
             return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
-        """Yield, for each fragment on bookies to recover, a report with all entries of these bookies as lost.
+        """Yield a report for each fragment that has a bookie to recover in its ensemble.
 
-        The fragments of an open ledger are final except the newest one, whatever LAC its bookies know (safety rule
-        S16).
+        The report says that such a bookie has lost all of its entries, so that they are copied.  In an open ledger, all
+        fragments but the newest are final, whatever LAC the bookies know.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

@@ -72,7 +72,7 @@ class BookieReads:
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Send the requests that the generator ``questions`` yields to ``bookie_id``, and send it the answers.
+        """Send each request that the generator ``questions`` yields to a bookie; send the answer to the generator.
 
         An error of the bookie is not raised, but sent to the generator as the answer.
 

@@ -1,11 +1,11 @@
 """The checker of ledgers: reads and verifies entries to find bookies that lack entries.
 
-Each position of each fragment is checked separately.  The check reads all entries that the bookie at this position
-should have, or only a sample: the first, the last, and some between.  If a fragment has only a few kilobytes, all its
-entries are read by one request, because a sample would need two.  If an entry of a sample is missing or damaged, all
-entries of the position are read, so that the report names all lost entries.  If a bookie does not answer after several
-tries, the check is inconclusive, but no entry counts as lost.  After several unanswered requests, all checks leave the
-bookie out for a while (:mod:`~bookkeeper_twisted.autorecovery.unanswering`).
+Each position of each fragment's ensemble is checked separately.  The check reads all entries that the bookie at this
+position should have, or only a sample: the first, the last, and some between.  If a fragment has only a few kilobytes,
+all its entries are read by one request, because a sample would need two.  If an entry of a sample is missing or
+damaged, all entries of the position are read, so that the report names all lost entries.  If a bookie does not answer
+after several tries, the check is inconclusive, but no entry counts as lost.  After several unanswered requests, all
+checks leave the bookie out for a while (:mod:`~bookkeeper_twisted.autorecovery.unanswering`).
 """
 
 from collections.abc import Collection, Iterator
@@ -162,8 +162,7 @@ class _LedgerCheck:
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
         """Return the LAC of an open ledger, and an error if too few bookies answered, so that the LAC may be higher.
 
-        The LAC is at least the last entry before the newest ensemble, even if the bookies know a lower LAC (safety rule
-        S16).
+        The LAC is at least the last entry before the newest ensemble, even if the bookies know only a lower LAC.
         """
         metadata = self._metadata
         if metadata.closed:

@@ -195,7 +195,7 @@ class FragmentCopy:
             if self._given_up:
                 break
             if not self._alive(run.targets):
-                continue  # later runs may have other targets
+                continue  # skip this run: all its targets have failed; later runs may have other targets
             for entry_id in range(run.first, run.last + 1):
                 wanted[entry_id] = run.targets
                 if len(wanted) >= self._singles():

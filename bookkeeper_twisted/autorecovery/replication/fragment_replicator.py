@@ -160,7 +160,7 @@ class FragmentReplicator:
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
         """Choose a bookie for each position that lacks entries, and copy the entries of the position to this bookie.
 
-        Return False if there is no bookie for any of these positions.
+        Return False if none of these positions gets a bookie.
         """
         fragment = work.fragment
         targets = await self._targets(metadata, work)

@@ -253,7 +253,7 @@ def _lost_copies(report: FragmentReport) -> int:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies whose entries must all be read: ``replicas``, or all bookies of the ledger if it is empty."""
+    """Return the bookies whose entries must all be read: ``replicas`` or, if none are given, all of the ledger."""
     return frozenset(replicas) or metadata.bookies
 
 

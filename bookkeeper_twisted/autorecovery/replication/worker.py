@@ -13,8 +13,8 @@ After it has read all marks, the worker waits until a mark or a lock changes, or
 Then it reads the marks again.
 
 When the session with the store ends, the locks end with it, so the worker cancels the repairs of the locked ledgers
-before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies (safety
-rule S19).  But a bookie holds the same lock while it deletes entries that it need not store: without the lock, it could
+before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies.
+But a bookie holds the same lock while it deletes entries that it need not store: without the lock, it could
 delete a copy just before a worker adds this bookie to the metadata.
 """
 
@@ -394,7 +394,7 @@ class ReplicationWorker(Service):
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
         if not resume.called:
-            # If the process was suspended, a change of the bookies may have ended this wait before the timer.
+            # After a suspension of the process, both the timer and a change of the bookies may end this wait.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:

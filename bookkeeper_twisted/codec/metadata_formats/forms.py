@@ -19,7 +19,7 @@ _DECIMAL = re.compile(r"-?[0-9]{1,19}")
 def codec_errors(what: str) -> Iterator[None]:
     """Convert the errors that libraries raise in a ``with`` statement to CodecErrors.
 
-    :param what: the beginning of their text, for example the name of the record."""
+    :param what: the beginning of the text of the CodecError, for example the name of the record."""
     try:
         yield
     except CodecError as error:

@@ -33,9 +33,9 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""Number of entries that the run after a short run must have, so that runs save time against single frames.
+"""A short run is decoded as a run only if the next run has at least this number of entries.
 
-A run is consecutive entries of one ledger.
+A run is consecutive entries of one ledger.  Otherwise it is faster to decode the frames of the short run one by one.
 """
 
 _VIEWED = 512
@@ -164,8 +164,9 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
     """Estimate how many frames from offset ``at`` on form a run (consecutive entries of one ledger).
 
-    Only a few ids are read.  The result is 0 if the frames are decoded faster one by one: a short run saves time only
-    if another run follows it, for example if a client writes a few entries to each of several ledgers.
+    Only a few ids are read.  The result is 0 if decoding the frames one by one is faster: that is so for a short run,
+    unless another run follows it.  Short runs follow one another if a client writes a few entries to each of several
+    ledgers.
 
     :param stride: bytes of each frame.
     :param first: the entry id in the first frame.

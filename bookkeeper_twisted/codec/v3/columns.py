@@ -27,9 +27,9 @@ MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""Number of calls of :func:`after_series` that do not look for a series after one of fewer than MIN_SERIES frames.
+"""After a series of fewer than MIN_SERIES frames, this number of calls of :func:`after_series` look for no series.
 
-A series is short where the varints of ids change their size.
+A series is consecutive frames of one layout.  It is short where the varints of the ids change their size.
 """
 
 OPERATION_AT = 9
@@ -304,7 +304,7 @@ def _columns(
 ) -> FrameColumns:
     """Decode the columns of a series: consecutive frames that have the layout of the first frame.
 
-    A frame in which a varint has another size belongs to no series with the first frame.
+    The series ends before a frame in which a varint has another size than in the first frame.
 
     :param cuts: offsets in the first frame: end of the txnId, start and end of the ledger id, start and end of the
         entry id, start of the body.

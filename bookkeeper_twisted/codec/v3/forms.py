@@ -1,7 +1,7 @@
 """Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, by a regular expression.
 
 Frames differ in size if their bodies or the varints of their ids do.  A regular expression, called a *form* here,
-describes the frames that all known encoders write; the ids and sizes in a frame are its groups.  One call finds the
+describes the frames that all known encoders write; its groups match the ids and sizes in a frame.  One call finds the
 groups of many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding ends before
 the first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the values are
 always those that the library would return.
@@ -46,9 +46,12 @@ def _header(operation: int) -> bytes:
 
 
 def _bodied(form: bytes) -> "re.Pattern[bytes]":
-    """Compile the regular expression ``form`` for frames with a body, to match their joined beginnings.
+    """Compile a regular expression that matches the first :data:`_HEAD` bytes of a frame with a body.
 
-    The beginning of a frame is its first :data:`_HEAD` bytes.  The first group is the part before the body.
+    It is applied to the first bytes of many frames, joined in one byte string.  Its first group is the part of the
+    frame before the body.
+
+    :param form: the regular expression of this part.
     """
     return re.compile(rb"(?=(" + form + rb")).{%d}" % _HEAD + _OTHERWISE, re.DOTALL)
 
@@ -178,9 +181,11 @@ def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
 
 
 def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> Sequence[tuple[bytes, ...]]:
-    """Match a regular expression with each frame with a body, and return the groups of each match.
+    """Match a regular expression against the beginning of each frame; return the groups of each match.
 
     Stop at the first frame that does not match.
+
+    :param form: the regular expression of frames with a body, from :func:`_bodied`.
 
     :param edges: the offsets of the frames, and the offset after the last of them.
     """
@@ -188,7 +193,7 @@ def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> S
 
 
 def _found(form: "re.Pattern[bytes]", data: bytes, at: int = 0) -> Sequence[tuple[bytes, ...]]:
-    """Match a regular expression with consecutive frames from offset ``at`` on, and return the groups of each match."""
+    """Match a regular expression against consecutive frames from offset ``at`` on; return the groups of each match."""
     found: list[tuple[bytes, ...]] = form.findall(data, at)
     return found if not found or found[-1][0] else found[:-1]
 
@@ -233,7 +238,7 @@ def _values(column: Sequence[bytes]) -> list[int]:
 
 
 def _agreeing(*pairs: tuple[Sequence[Any], Sequence[Any]]) -> int:
-    """Return the number of frames before the first frame whose values in the two columns of a pair differ.
+    """Compare pairs of columns; return how many frames come before the first frame with different values in a pair.
 
     :param pairs: pairs of columns; a column has a value for each frame.
     """

@@ -120,9 +120,9 @@ def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    It fills one run at a time.  A request that cannot be in this run completes it.
+    It fills one run at a time.  The run is complete when a request comes that cannot be part of it.
 
-    :ivar context: the pairs that the request which is being decoded carries.
+    :ivar context: the pairs of text (``requestContext``) in the request that is being decoded.
     """
 
     __slots__ = (

@@ -24,12 +24,12 @@ _NO_TOKEN = (
 
 
 class AuthenticatedConnection(Handshake):
-    """A protocol that authenticates a connection, then passes it to a new client connection.
+    """A protocol that authenticates a connection, then passes the connection to the protocol for requests.
 
     After the TLS handshake, Apache's bookies first send a V3 refusal of StartTLS, even to a client that uses V2,
     because the client is not authenticated yet.  These bytes are dropped.
 
-    :ivar ready: fires with the client connection when the bookie is authenticated; fails with UnauthorizedAccessError,
+    :ivar ready: fires with the protocol for requests after the authentication; fails with UnauthorizedAccessError,
         RequestTimeoutError or BookieHandleNotAvailableError.
     """
 
@@ -40,7 +40,7 @@ class AuthenticatedConnection(Handshake):
     ) -> None:  # fmt: skip
         """:param plugin: the name of the authentication plugin, which AUTH requests contain.
         :param timeout: seconds for the whole exchange.
-        :param make: makes the connection that sends requests.
+        :param make: makes the protocol for requests.
         :param is_required: whether to refuse a bookie that does not authenticate its clients.
         :param is_encrypted: whether the connection uses TLS.
         """

@@ -105,7 +105,7 @@ class ClientConnection(Protocol):
         # This clock for deadlines stops while the process does not run, because it cannot read replies then.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # The values are functions: bound methods would make a reference cycle.
+        # The values are plain functions, because bound methods would make a reference cycle.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -156,7 +156,7 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # If all adds are of one ledger, queue them under its id, not the flow id, so that ledgers are served in turn.
+        # Adds of one ledger use the queue of the ledger, not that of the flow, so that ledgers are served in turn.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:

@@ -44,14 +44,14 @@ class FlowIds:
         self._following = self._following % MAX_FLOW_ID + 1
 
     def hold(self, flow_id: int) -> None:
-        """Count one more holder of a flow id: a connection that still needs it, so that no other flow gets the id.
+        """Add a holder of a flow id: a connection that still needs the id, so that no other flow gets it.
 
         :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
         """
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """Count one holder of a flow id less; when no holder is left, another flow can get the id.
+        """Remove one holder of a flow id; when no holder is left, another flow can get the id.
 
         :raises KeyError: ``flow_id`` is free already.
         """

@@ -104,7 +104,8 @@ class WriteQueue:
 def _turn(queue: list[Any]) -> tuple[int, int]:
     """Return how many items at the head of a flow's queue belong to the next write, and the size of their frames.
 
-    The frames of the first :meth:`WriteQueue.put` always belong to it, even if they exceed the limits.
+    The frames that one call of :meth:`WriteQueue.put` added are one item.  The first item always belongs to the next
+    write, even if it exceeds the limits.
     """
     size = events = 0
     for at in range(0, len(queue), 2):

@@ -103,7 +103,7 @@ class ReadsById:
         return known.get(read_id), read_id in known
 
     def of(self, reads: SentReads, ids: Sequence[int]) -> int:
-        """Count the first ``ids`` that belong to ``reads``; stop at an id that does not.
+        """Return how many ids at the beginning of ``ids`` belong to ``reads``.
 
         :param ids: ids in the space of ``reads``.
         """

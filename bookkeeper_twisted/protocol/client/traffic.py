@@ -13,7 +13,7 @@ class Traffic:
     """The load of one connection: the bytes of unanswered requests, and the recently written bytes.
 
     The older written bytes are, the less they count: half after :data:`_HALF_LIFE` seconds.  The object is made before
-    the connection is established, so that :meth:`wrote` can already count the bytes that requests will write to it.
+    the connection is established, so that :meth:`wrote` can already count bytes that will be written to it.
 
     :param now: returns the time in seconds.
     """
@@ -46,8 +46,7 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count ``size`` bytes as recently written, to estimate the load of requests that will use this connection.
-        """
+        """Count ``size`` bytes as recently written; they are an estimate of bytes that requests will write here."""
         self._fresh += size
 
     def recent(self) -> float:

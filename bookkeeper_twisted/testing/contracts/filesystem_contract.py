@@ -226,8 +226,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.fs.unlink(self.path)
 
     def test_direct(self) -> None:
-        """A file opened for direct I/O accepts parts of any size that fill whole sectors; other file objects read them.
-        """
+        """Byte strings of any size can be written to a direct I/O file if together they fill whole sectors."""
         file = self.fs.open(self.path, create=True, direct=True)
         self.addCleanup(file.close)
         other = self.fs.open(self.path)

@@ -237,7 +237,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [])
 
     def test_page(self) -> None:
-        """A page has the index rows after an entry, in the order of ids; it can be limited to some entry logs."""
+        """A page (a limited number of index rows) begins after a given entry; it can be limited to some entry logs."""
         rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
         index = self.make()
         index.commit(IndexBatch(runs=rows))

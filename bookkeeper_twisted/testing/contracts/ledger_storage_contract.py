@@ -175,7 +175,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.storage.close()
 
     def test_load(self) -> None:
-        """A load from disk returns as many entries as fit, but at least one."""
+        """A load from disk returns as many entries as the given size allows, but at least one."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint()
         loaded = self.storage.load(1, 2, 3 * _RECORD)

@@ -39,8 +39,7 @@ class PlacementContract(SynchronousTestCase):
         verifyObject(IPlacementPolicy, self.policy)
 
     def test_new_ensemble(self) -> None:
-        """An ensemble has the requested size and no bookie twice, and the policy can say how well it follows the rules.
-        """
+        """An ensemble has the requested size and no bookie twice; the policy can say how well the ensemble complies."""
         for size in range(1, len(BOOKIES) + 1):
             ensemble = self.policy.new_ensemble(size, min(2, size), Candidates(BOOKIES))
             self.assertEqual((len(ensemble), len(set(ensemble))), (size, size))

@@ -75,8 +75,8 @@ class MetadataSuite(TestCase):
                 return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
-                with suppress(MetadataError):  # a driver that the test has closed refuses calls
-                    # the thread of a driver executes calls in order, so after this call all earlier calls have ended
+                # a driver executes calls in order, so after this call all earlier calls have ended
+                with suppress(MetadataError):  # raised by a driver that the test has closed
                     await driver.registration.instance_id()
         raise AssertionError("no news")
 

@@ -103,7 +103,7 @@ class ZooKeeperSuite(TestCase):
         self.assertIsNone(await self.one.exists(f"{self.root}/a"))
 
     async def test_sequence(self) -> None:
-        """The number in the name of a sequential node counts the children created so far, so none is used twice."""
+        """The number in the name of a sequential node counts the children created so far, so no name is used twice."""
         node = NewNode(f"{self.root}/ID-", ephemeral=True, sequence=True)
         first = await self.one.create(node)
         self.assertEqual(first, f"{self.root}/ID-0000000000")
