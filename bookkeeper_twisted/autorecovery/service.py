@@ -135,7 +135,7 @@ class AutoRecovery:
 
 
 def job_of(status: LedgerStatus, now: float) -> RunningJob:
-    """Return the repair of a ledger as a job for an operator.
+    """Describe the repair of a ledger as a running job, to be shown to an operator.
 
     :param now: the time, in seconds of the worker's clock.
     """

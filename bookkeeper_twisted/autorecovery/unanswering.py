@@ -79,7 +79,7 @@ class UnansweringBookies:
         return answer
 
     def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
-        """Return an error if checks leave ``bookie_id`` out now; the caller must use it instead of sending a request.
+        """Return an error if checks leave ``bookie_id`` out now; then the caller must not send its request.
 
         Return None if the caller must send its request.  This is also the case once after each pause, to test whether
         the bookie answers again.

@@ -8,9 +8,8 @@ confirmed, and returns the entries as an :class:`~bookkeeper_twisted.entries.ent
 yet.  If an idle connection turns out to be lost, the request is sent once more, over a new connection.
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
 its digest, asks the next replica after any error, and requests the next batch before the caller works on the present
-one. :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored
-entries to several bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own
-code.
+one.  :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to several
+bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own code.
 
 Only :mod:`.secured` imports Twisted, and no other module here imports :mod:`.secured`.  A program that needs secured
 connections passes :func:`~.secured.dial_secured` to the pool.  Only :mod:`.connection` opens sockets; functions that

@@ -114,7 +114,7 @@ class FragmentReader:
     # ---- batch reads ---------------------------------------------------------------------------------
 
     def _batch(self, at: int) -> EntryRun:
-        """Read the next entries, from ``at`` on, from the first replica that returns them; ask it first next time."""
+        """Read the next entries, from ``at`` on, from the first replica that returns them; prefer it from now on."""
         health, by_id = self._pool.health, {address.bookie_id: address for address in self._order}
         attempt = BatchAttempt(self._pool.batch_support, list(by_id))
         for bookie_id in attempt.capable:

@@ -273,7 +273,7 @@ class _SecuredStream:
     def _check(self) -> None:
         """Raise an error if the connection has ended without a regular close.
 
-        With TLS 1.3, a bookie refuses the certificate of a client only after the handshake, which ends the connection.
+        With TLS 1.3, a bookie that refuses the certificate of a client ends the connection only after the handshake.
         """
         ended = self._inbox.ended
         if ended is None or isinstance(ended, ConnectionDone):

@@ -193,7 +193,7 @@ class DirectConnection(Connection):
         return super().doWrite()
 
     def writeSomeData(self, data: bytes) -> Any:
-        """Send ``data`` of the base class, which has data only on TLS connections."""
+        """Send ``data`` from the buffer of Twisted's base class, which is empty except on TLS connections."""
         return super().writeSomeData(data) if data else 0
 
     def _drop(self, sent: int) -> None:

@@ -26,7 +26,7 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queue the frames of replies, which are written at the end of a batch; drop them if the connection is closed.
+        """Queue the frames of replies, to be written after a batch of work; drop them if the connection is closed.
 
         :param data: whole frames.
         :param count: number of replies in them.
@@ -47,7 +47,7 @@ class IServerConnection(Interface):
         """
 
     def flush() -> None:
-        """Write the replies that are queued on this connection now, without waiting for the end of the batch."""
+        """Write the replies that are queued on this connection now, before the batch of work ends."""
 
     def turn_is_over() -> bool:
         """Test whether this connection has used up its share of this reactor turn.

@@ -141,7 +141,8 @@ class _Beneath:
         self.go_on()
         if not self.is_closing:
             self.is_closing = True
-            # Otherwise the transport would resume a paused producer when the last bytes are sent, instead of closing.
+            # Unregister the producer: if it is paused, the transport would resume it when the last bytes are sent,
+            # instead of closing.
             self._transport.unregisterProducer()
             self._transport.loseConnection()
 

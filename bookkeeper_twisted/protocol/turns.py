@@ -37,9 +37,9 @@ SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""If requests took at least these seconds, the measured time is reset by a delayed call in the next reactor turn.
+"""If requests took at least this number of seconds, a delayed call resets the time in the next reactor turn.
 
-For fewer seconds, no call is made: it would take as long as the requests.
+For less time, no call is scheduled: it would take as long as the requests.
 """
 
 
@@ -107,7 +107,7 @@ class Turns:
     def is_spent_for(self, is_stranger: bool) -> bool:
         """Test whether the time of this reactor turn for one kind of peers is used up.
 
-        :param is_stranger: True for strangers, False for all other peers.
+        :param is_stranger: True for peers that are not authenticated yet, False for all other peers.
         """
         return (self._strangers if is_stranger else self._admitted).is_spent
 

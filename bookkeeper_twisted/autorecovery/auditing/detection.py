@@ -82,7 +82,7 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` must not be treated as lost: it is registered, or its delay is still running."""
+        """Test whether ``bookie_id`` does not count as lost: it is registered, or the delay after its loss is running."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property

@@ -148,8 +148,8 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # Not all of checker.unanswering(): a bookie in that set may have got no request from the check of its
-            # chosen ledger, because the bookie is lost by now or no longer in the ledger's ensembles.
+            # Use only the bookies that the checks of the chosen ledgers have asked.  checker.unanswering() may contain
+            # other bookies, which got no request because they are lost by now or no longer in the ensembles.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)

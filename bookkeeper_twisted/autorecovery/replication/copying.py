@@ -78,7 +78,7 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Test whether only one entry must be copied next; over all callers, return True at most ten times a second."""
+        """Test whether only one entry must be copied next; return True at most ten times a second for all callers."""
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -294,7 +294,7 @@ class FragmentCopy:
         await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
-        """Send adds to a bookie, with retries; if one fails after all retries, record its error in :attr:`failed`."""
+        """Send adds to a bookie, with retries; if an add still fails, record its error in :attr:`failed`."""
         for attempt in range(self._settings.retries.attempts):
             n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
             await self._limits.writes.acquire(n_bytes, len(adds), self._user)

@@ -1,6 +1,6 @@
 """The replicator: copies entries until every replica of a fragment is complete again.
 
-If the bookie at a position is writable, the replicator copies the entries that it lacks to it, and the metadata does
+If the bookie at a position is writable, the replicator copies the missing entries to this bookie, and the metadata does
 not change.  If the bookie is lost or read-only, the placement policy chooses a new bookie for the position, and the
 replicator copies all entries of the position to the new bookie.  It updates the metadata only after the new bookie has
 acknowledged these entries (safety rule S19).  So a crash at any moment leaves only extra copies.  If a bookie fails to

@@ -245,7 +245,7 @@ class LedgerRepair:
 
 
 def _lost_copies(report: FragmentReport) -> int:
-    """Estimate how many copies of entries a fragment lacks; in a striped ledger, a bookie keeps only a part of a range.
+    """Estimate how many copies of entries a fragment lacks: in a striped ledger, fewer than the lost ranges have ids.
     """
     schedule = report.fragment.schedule
     lost = sum(last - first + 1 for loss in report.losses for first, last in loss.ranges)

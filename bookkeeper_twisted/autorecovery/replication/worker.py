@@ -13,9 +13,9 @@ After it has read all marks, the worker waits until a mark or a lock changes, or
 Then it reads the marks again.
 
 When the session with the store ends, the locks end with it, so the worker cancels the repairs of the locked ledgers
-before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies.
-But a bookie holds the same lock while it deletes entries that it need not store: without the lock, it could
-delete a copy just before a worker adds this bookie to the metadata.
+before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies.  But a
+bookie holds the same lock while it deletes entries that it need not store: without the lock, it could delete a copy
+just before a worker adds this bookie to the metadata.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence

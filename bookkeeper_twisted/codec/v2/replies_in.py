@@ -147,7 +147,7 @@ def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
 
 
 def _equal_sizes(data: bytes, stride: int, count: int) -> bool:
-    """Test whether every record begins with the size word of the first record."""
+    """Test whether the size in front of every record is that of the first record."""
     return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))
 
 

@@ -186,7 +186,6 @@ def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> S
     Stop at the first frame that does not match.
 
     :param form: the regular expression of frames with a body, from :func:`_bodied`.
-
     :param edges: the offsets of the frames, and the offset after the last of them.
     """
     return _found(form, b"".join([data[start : start + _HEAD].ljust(_HEAD, b"\0") for start in edges[:-1]]))

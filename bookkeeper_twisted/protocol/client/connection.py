@@ -100,7 +100,7 @@ class ClientConnection(Protocol):
         self._no_delay = no_delay
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._has_received = False
-        self._received_at: float | None = None  # when the replies being processed were received
+        self._received_at: float | None = None  # when the replies that are being processed were received
         self._scan_call: Any = None
         # This clock for deadlines stops while the process does not run, because it cannot read replies then.
         self._time = AttendedTime(clock.seconds)
@@ -191,7 +191,7 @@ class ClientConnection(Protocol):
         V2 replies have no number: it could not be told whether they answer this read or one without flags.
 
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
-        :param master_key: required by a read that fences; None is not sent.
+        :param master_key: required by a read that fences; if None, no key is sent.
         :returns: fires with a list of one reply, whose status may be an error; fails if no reply comes in time.
         """
         number = self._take_ids(ids, 1)
@@ -495,5 +495,5 @@ class ClientConnection(Protocol):
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
                 self._complete(one, error)
-            elif not one.deferred.called:  # an earlier errback has cancelled this request
+            elif not one.deferred.called:  # skip a request that an earlier errback has cancelled
                 one.deferred.errback(error)

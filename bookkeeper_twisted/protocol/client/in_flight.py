@@ -9,8 +9,8 @@ A V2 reply has no request number; it names ledger and entry.  These two are the 
 *taken* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its flow
 left the connection), its key stays taken until the late reply arrives: otherwise this reply could be matched with a
 newer request.  The connection refuses a request whose key is taken; the caller then uses a protocol with request
-numbers.  An add of an entry that was never sent before (*fresh*) needs no test, unless an add of an entry that may have
-been sent before is outstanding: only such an add can have the same key.
+numbers.  An add of an entry that was never sent before (*fresh*) is tested only while an add that is not fresh is
+outstanding: two fresh adds never have the same key.
 """
 
 from collections import deque
@@ -79,7 +79,7 @@ class InFlight:
         self._adds: deque[SentAdds] = deque()
         # the entries of outstanding adds without request numbers; only entries that are not sent for the first time
         self._taken = TakenEntries()
-        self._n_again = 0  # number of SentAdds whose entries are in _taken
+        self._n_again = 0  # number of writes of adds (SentAdds) whose entries are in _taken
         self._reads = ReadsById()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -350,7 +350,8 @@ class InFlight:
     def give_up(self, reads: SentReads) -> None:
         """Remove ``reads`` that are not completely answered.
 
-        In a protocol without request ids, the keys of the unanswered reads stay taken until late replies arrive.
+        In a protocol without request ids, other reads must not use the keys of the unanswered reads until late replies
+        arrive.
         """
         missing = self._reads.give_up(reads, self._by_key)
         if missing:

@@ -61,7 +61,7 @@ class WriteQueue:
         flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
         if not self._queues and len(set(flow_ids)) == len(flow_ids):
             block, events = b"".join(all_frames), sum(all_events)
-            # All frames together are within the limit that one flow (ledger handle) has, so they need no queues.
+            # All frames together are within the limit of a single flow (ledger handle): write them without queues.
             if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:
                 self.size = 0
                 return block, events
@@ -77,7 +77,7 @@ class WriteQueue:
     def _round(self, items: list[Any], room: int) -> int:
         """Move a limited number of frames from the queue of each flow (ledger handle) to ``items``.
 
-        Stop after the flow with which ``room`` bytes are reached.
+        Stop as soon as the moved frames have at least ``room`` bytes.
 
         :returns: the number of moved bytes.
         """

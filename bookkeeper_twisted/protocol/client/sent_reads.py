@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import ReadReply
 
 NUMBERED = None
-"""The space of reads that have request numbers; the space of other reads is the id of their ledger."""
+"""Stands for request numbers where a ledger id stands for the entry ids of a ledger (their *space*)."""
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
@@ -80,7 +80,7 @@ class ReadsById:
         self._spaces: dict[int | None, dict[int, SentReads | None]] = {}
 
     def are_taken(self, space: int | None, ids: Sequence[int]) -> bool:
-        """Test whether an id occurs twice in ``ids`` or is taken, so that a reply could belong to two reads.
+        """Test whether an id occurs twice in ``ids`` or another read has it, so that a reply could belong to two reads.
 
         :param space: the id of the ledger whose entries are to be read, or NUMBERED if ``ids`` are request numbers.
         """
@@ -90,14 +90,14 @@ class ReadsById:
         return not known.keys().isdisjoint(ids) or not (isinstance(ids, range) or len(set(ids)) == len(ids))
 
     def put(self, reads: SentReads) -> None:
-        """Add ``reads``; none of their ids may be taken."""
+        """Add ``reads``; no other read in the index may have one of their ids."""
         self._spaces.setdefault(reads.space, {}).update(zip(reads.ids, repeat(reads)))
 
     def find(self, space: int | None, read_id: int) -> tuple[SentReads | None, bool]:
-        """Return the SentReads with the read ``read_id``, and whether this id is taken.
+        """Return the SentReads with the read ``read_id``, and whether this id is in use.
 
         :param space: the space of the id: the id of a ledger, or NUMBERED.
-        :returns: None instead of SentReads if the id is not taken, or if its read was given up.
+        :returns: None instead of SentReads if the id is not in use, or if its read was given up.
         """
         known = self._spaces.get(space, {})
         return known.get(read_id), read_id in known
@@ -116,7 +116,7 @@ class ReadsById:
         """Free ``ids``, so that other reads may use them.
 
         :param space: the space of the ids: the id of a ledger, or NUMBERED.
-        :param ids: taken ids; an id may occur twice, because a broken bookie may send a reply twice.
+        :param ids: ids in use; an id may occur twice, because a broken bookie may send a reply twice.
         """
         known = self._spaces[space]
         deque(map(known.pop, ids, repeat(None)), maxlen=0)
@@ -130,7 +130,7 @@ class ReadsById:
     def give_up(self, reads: SentReads, keep_taken: bool) -> int:
         """Remove the unanswered reads of ``reads``.
 
-        :param keep_taken: whether their ids stay taken until their late replies arrive.
+        :param keep_taken: whether no other read may use their ids until their late replies arrive.
         :returns: the number of removed reads.
         """
         known = self._spaces.get(reads.space, {})

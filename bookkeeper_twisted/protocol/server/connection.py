@@ -1,4 +1,4 @@
-"""A bookie's end of a connection: decodes received bytes to requests, writes the replies of a batch by one call."""
+"""A bookie's end of a connection: decodes received bytes to requests, and writes queued replies by one call."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -408,7 +408,7 @@ class ServerConnection(Protocol):
         return True
 
     def _wait(self, n_bytes: int | None = None) -> None:
-        """Continue in a later turn of the reactor, and do not read from the peer until then.
+        """Process requests in a later turn of the reactor, and do not read from the peer until then.
 
         :param n_bytes: number of bytes that were received but not decoded; None if the connection was stopped after
             some of its requests.
@@ -449,7 +449,7 @@ class ServerConnection(Protocol):
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
         if self._unsent >= self._factory.unsent_limit:
-            self.flush()  # write now, so that large replies do not collect in memory until the end of the batch
+            self.flush()  # write now, so that large replies do not collect in memory until the batch of work ends
 
     def flush(self) -> None:
         """Write all queued replies by one call of the transport."""

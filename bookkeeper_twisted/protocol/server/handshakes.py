@@ -13,7 +13,7 @@ C = TypeVar("C")
 
 
 SECONDS_AT_LEAST = 2.0
-"""Seconds that a handshake may take even above the limit of handshakes.
+"""Seconds that a handshake may take even if there are more handshakes than the limit.
 
 When a bookie starts, many honest clients connect at the same time.
 """

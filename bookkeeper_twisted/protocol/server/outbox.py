@@ -1,4 +1,4 @@
-"""Writes the replies of each connection and batch by one ``transport.write``."""
+"""Writes all replies that a connection has queued during a batch of work by one ``transport.write``."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -92,7 +92,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(self.admin.state(), before)
 
     def test_recent(self) -> None:
-        """The newest groups of each journal and the newest slow requests can be read."""
+        """The newest groups of synced entries of each journal, and the newest slow requests, can be read."""
         self.assertTrue(self.admin.journal_groups())
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
@@ -195,7 +195,7 @@ class BookieAdminContract(SynchronousTestCase):
             self.failureResultOf(refused, IncorrectParameterError)
 
     def test_live_space(self) -> None:
-        """No sealed entry log has more live bytes than bytes in total."""
+        """No entry log has more live bytes than bytes in total."""
         self.store_entries()
         for log in self.settled(self.admin.background().log_space()):
             self.assertTrue(0 <= log.live <= log.n_bytes, log)

@@ -149,7 +149,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(reply.entries.data, run.slice(1, 3).data)
 
     def test_batch_size(self) -> None:
-        """A batch read returns the first entry whatever its size, and further entries as long as they fit."""
+        """A batch read returns the first entry whatever its size, and further entries up to the size limit."""
         self.add(self.run_of(0, [b"x" * 1000] * 5))
         reply = self.result(self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 10))
         self.assertEqual(reply.entries.count, 1)

@@ -81,7 +81,7 @@ class LedgerStorageContract(SynchronousTestCase):
         return None if found is None else bytes(found.entry(entry_id))
 
     def check(self, ledger_id: int, entry_ids: Iterable[int], salt: int = 0) -> None:
-        """Check that entries can be read and are the copies with this ``salt``."""
+        """Check that entries can be read, and are those that :func:`entry` makes with this ``salt``."""
         for entry_id in entry_ids:
             self.assertEqual(self.read(ledger_id, entry_id), entry(ledger_id, entry_id, salt), entry_id)
 

@@ -189,7 +189,7 @@ class WireProtocolContract(SynchronousTestCase):
         ]
 
     def test_cold_requests(self) -> None:
-        """A ``complete`` protocol can encode every request of a client; other protocols refuse some requests."""
+        """A protocol whose ``complete`` is True encodes every request of a client; others refuse some requests."""
         lacking = 0
         for operation, make in self.cold_requests():
             try:
