@@ -31,7 +31,7 @@ _PIECE_SECONDS = 0.02
 
 
 def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
-    """Return the maximum number of entries and bytes of one request: what the speed limits allow in 20 milliseconds.
+    """Return the maximum number of entries and bytes of one request: as many as the limits allow in 20 milliseconds.
 
     So a worker under a speed limit sends many small requests, and a client's request does not have to wait until a
     bookie has processed a large one.  The result is at least one entry and one byte.

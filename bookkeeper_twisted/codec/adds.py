@@ -212,7 +212,7 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # The ids that this run computes have no gaps, but they are not used: each frame gets the ids inside its entry.
+    # EntryRun assumes consecutive ids, which is harmless here: each frame gets the ids that its entry contains.
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

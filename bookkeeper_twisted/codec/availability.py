@@ -18,7 +18,7 @@ assert _HEADER.size == 64 and _GROUP.size == 24
 MAX_RANGES = 1_000_000
 """Maximum number of ranges that a decoder accepts in one reply.
 
-Without this limit, a single group of 24 bytes could stand for 2**63 ranges.
+A group of 24 bytes can stand for 2**63 ranges, so without a limit a short reply could fill the memory.
 """
 
 _MAX_SIZE = (1 << 31) - 1

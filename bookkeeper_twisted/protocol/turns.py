@@ -37,7 +37,7 @@ SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""If requests took at least this number of seconds, a delayed call resets the time in the next reactor turn.
+"""If requests took at least this number of seconds, a delayed call resets the measured time in the next turn.
 
 For less time, no call is scheduled: it would take as long as the requests.
 """

@@ -1,7 +1,7 @@
 """A ledger storage in memory, for tests of the code that uses a storage.
 
-Checkpoints write to a :class:`StoredLedgers`, which stands for the disk: a later storage can be opened with it.
-Entries that were added after the last checkpoint are lost then, as after the crash of a process.
+Checkpoints write to a :class:`StoredLedgers`, which stands for the disk.  A storage that is opened with it later
+has the entries up to the last checkpoint, as after the crash of a process.
 """
 
 from collections.abc import Callable, Mapping, Sequence

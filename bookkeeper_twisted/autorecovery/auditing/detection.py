@@ -82,7 +82,10 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` does not count as lost: it is registered, or the delay after its loss is running."""
+        """Test whether ``bookie_id`` does not count as lost.
+
+        This is so if it is registered, or if the delay after its loss is still running.
+        """
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property
@@ -131,7 +134,8 @@ class LostBookieDetector:
     async def _consider(self) -> None:
         """Find the lost bookies that no ledger names; from now on, they do not count as lost and need no audit.
 
-        The search begins when autorecovery is switched on.  It is repeated if bookies are lost or return while it runs.
+        The search begins when autorecovery is switched on.  It also considers bookies that are lost or return while it
+        runs.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

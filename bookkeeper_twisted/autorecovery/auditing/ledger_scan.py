@@ -121,7 +121,7 @@ class SharedWalks:
 
 
 class _SharedWalk:
-    """One walk over all ledgers that several callers share; it ends early when the visits of all callers have ended.
+    """One walk over all ledgers that several callers share; it ends early when no caller needs more ledgers.
 
     :ivar is_open: whether another caller can still join the walk.
     """

@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return those of the given bookie ids that have no cookie and are in no ledger; they may be mistyped.
+        """Return those of the ids to recover that have no cookie and are in no ledger; they may be mistyped.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -179,7 +179,7 @@ class BookieRecovery:
         return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy the entries of one ledger from the bookies to recover to other bookies, and update the metadata.
+        """Replace the given bookies in one ledger: copy their entries to other bookies, and update the metadata.
 
         This method holds the replication lock of the ledger until it returns.  After a cancellation, extra copies may
         remain that the metadata do not name.

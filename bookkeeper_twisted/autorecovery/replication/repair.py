@@ -245,7 +245,9 @@ class LedgerRepair:
 
 
 def _lost_copies(report: FragmentReport) -> int:
-    """Estimate how many copies of entries a fragment lacks: in a striped ledger, fewer than the lost ranges have ids.
+    """Estimate how many copies of entries a fragment lacks.
+
+    In a striped ledger, a bookie stored only some of the entries in the ranges that it has lost.
     """
     schedule = report.fragment.schedule
     lost = sum(last - first + 1 for loss in report.losses for first, last in loss.ranges)

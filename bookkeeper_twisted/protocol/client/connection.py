@@ -381,7 +381,7 @@ class ClientConnection(Protocol):
 
     def _read_replies(self, replies: Sequence[ReadReply]) -> None:
         for reads in self.in_flight.answered_reads(replies):
-            reads.deferred.callback(reads.replies())  # if this closes the connection, no further reads are yielded
+            reads.deferred.callback(reads.replies())  # if a callback closes the connection, the loop ends
 
     def _finish_read(self, number: int, reply: ReadReply) -> None:
         if (reads := self.in_flight.answered_read(number, reply)) is not None:

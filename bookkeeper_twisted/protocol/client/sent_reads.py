@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import ReadReply
 
 NUMBERED = None
-"""Stands for request numbers where a ledger id stands for the entry ids of a ledger (their *space*)."""
+"""The *space* of request numbers, in which they are unique; the space of entry ids is the id of their ledger."""
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)

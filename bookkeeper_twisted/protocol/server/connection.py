@@ -381,7 +381,7 @@ class ServerConnection(Protocol):
         See :meth:`.IServerConnection.hold` for parameters and errors.
         """
         if self._held and not held and self.expecting_since is not None:
-            self.expecting_since = self._factory.clock.seconds()  # restart the limit: nothing was read until now
+            self.expecting_since = self._factory.clock.seconds()  # restart the time limit: reading begins again now
         self._held = held
         if self.state in _ENDING:
             return
