@@ -36,7 +36,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
-        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin has the configured placement policy.
         """
         return await cls._connected(lambda reactor: client.BookKeeper.connect(reactor, uri, config, placement, metrics))
 

@@ -13,7 +13,7 @@ from .reactor import result_of
 class LedgerWriter(Handle[client.LedgerWriter]):
     """The writer of a ledger whose entries get their ids in the order of the calls.
 
-    A program that regularly waits for the result of an :meth:`append` does not get TooManyRequestsError.  Other threads
+    To avoid TooManyRequestsError, wait for the results of earlier appends before there are too many.  Other threads
     append through :meth:`appender`.
     """
 
@@ -113,15 +113,15 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
     """The writer of a ledger whose caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
-    writer sends an entry only when all entries before it have been written.  The length in the entry's header then
-    counts exactly the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so a
-    recovery may close the ledger with a wrong length.  The entry could not complete earlier in either case.
+    writer sends an entry only when :meth:`write` was called for all lower ids.  So the ledger length in the entry's
+    header is the sum of the payloads up to this entry.  Apache's client counts payloads in the order of the calls, so
+    a recovery may close the ledger with a wrong length.
     """
 
     async def write(self, entry_id: int, data: bytes | bytearray | memoryview) -> int:
         """Write one entry.
 
-        The entry waits until all entries with lower ids have been written.
+        The entry is sent when this method was called for all lower ids.
 
         :param entry_id: id of the entry, >= 0.
         :param data: bytes, a bytearray or a memoryview; the caller may change it after this call.
@@ -129,8 +129,8 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is negative or not an integer, the data are
             not bytes, or the data are too large for an entry.
         :raises bookkeeper_twisted.errors.DuplicateEntryIdError: an entry with this id was written before.
-        :raises bookkeeper_twisted.errors.TooManyRequestsError: entries with too many bytes wait for a missing entry, or
-            to be sent.  The missing entry itself is refused only if too many bytes wait to be sent.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes are in flight or wait to be sent; or this
+            entry would have to wait for a lower id, and too many bytes wait for lower ids already.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         return await result_of(self._inner.write(entry_id, data))

@@ -38,7 +38,7 @@ class BookKeeper(Handle[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type.
         :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no metadata driver can read the URI.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
-        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin has the configured placement policy.
         :raises TimeoutError: no result within ``timeout``.
         """
         return cls._connected(

@@ -12,7 +12,7 @@ from .handle import Handle, each
 class LedgerReader(Handle[client.LedgerReader]):
     """A reader of one ledger up to its last add confirmed.
 
-    Every entry is verified by its digest (safety rule S18).  Reads raise IncorrectParameterError for wrong arguments,
+    Every entry is verified by its digest.  Reads raise IncorrectParameterError for wrong arguments,
     ReadError for an entry above the LAC, and LedgerClosedError after :meth:`close`.  If no replica returned an entry,
     the error of one replica is raised: NoSuchEntryError only if all replicas answered with it, a connection error only
     if no replica had another error.
