@@ -123,6 +123,8 @@ DOORS: dict[str, frozenset[str]] = {
     "metadata/zookeeper/encryption.py": frozenset({"socket"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/files/disk_queue.py": frozenset({"mmap"}),
+    "storage/files/kernel_context.py": frozenset({"mmap"}),
+    "storage/files/durable_writer.py": frozenset({"os", "mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),

@@ -64,8 +64,8 @@ class LoneAdds:
             raise doing.result
 
     def _turn(self) -> None:
-        self.reactor.runUntilCurrent()
         self.reactor.doIteration(_WAIT)
+        self.reactor.runUntilCurrent()
 
     def run(self, count: int) -> list[tuple[float, ...]]:
         """Return the seconds of the :data:`PIECES` of each of ``count`` adds."""

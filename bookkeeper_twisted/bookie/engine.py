@@ -25,7 +25,8 @@ from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..security.principals import KINDS
-from ..storage.interfaces import IJournal, ILedgerStorage
+from ..storage.interfaces import ILedgerStorage
+from ..storage.journal.interfaces import IJournal
 from ..tracing.interfaces import ITracer
 from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions

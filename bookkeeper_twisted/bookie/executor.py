@@ -1,20 +1,26 @@
 """Runs blocking work, such as reads and writes of files, in threads: the executor of a bookie outside tests.
 
-A *lane* is a queue of one kind of work, for example the writes of one journal, and the threads that do this work.
+A *lane* is a queue of one kind of work, for example the writes of one journal, and the threads that do this work.  A
+small durable write needs no thread where the kernel has asynchronous I/O, and the reactor polls file descriptors.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.interfaces import IReactorFDSet, IReactorFromThreads, IReadDescriptor
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ..crc32c import Buffer
 from ..errors import StorageFailedError
+from ..storage.files.durable_writer import DurableWriter
+from ..storage.interfaces import IFile
 from .interfaces import IStorageExecutor
 
 T = TypeVar("T")
@@ -110,6 +116,93 @@ class _Lane:
             self.queue.put(None)
 
 
+@implementer(IReadDescriptor)
+class _Writes:
+    """The small durable writes of one lane, one at a time, that the reactor thread begins without the lane's threads.
+
+    :param ended: called on the reactor thread with a write and its outcome.
+    :param leave: called with a write that the kernel has not made: the lane's thread must make it.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, lane: str, reactor: Any, ended: Callable[[Work, Any], None], leave: Callable[[Work], None]
+    ) -> None:
+        self._lane = lane
+        self._reactor = reactor
+        self._ended = ended
+        self._leave = leave
+        self._writer: DurableWriter | None = None
+        self._writing: Work | None = None
+        if not IReactorFDSet.providedBy(reactor):
+            return
+        try:
+            self._writer = DurableWriter()
+        except OSError as error:
+            self._refused(error)
+        else:
+            reactor.addReader(self)
+
+    def begin(self, work: Work, file: IFile, parts: Sequence[Buffer], offset: int) -> bool:
+        """Begin a write.
+
+        :param work: the call that makes the write, which the lane runs if the kernel has begun it and does not make it.
+        :returns: False if the write has not begun.
+        """
+        writer = self._writer
+        if writer is None or self._writing is not None:
+            return False
+        if writer.begin(file, parts, offset):
+            self._writing = work
+            return True
+        if writer.refusal is not None:
+            self._refused(writer.refusal)
+        return False
+
+    def _refused(self, error: OSError) -> None:
+        self.close()
+        self._log.info(
+            "{lane}: the system begins no durable writes without a thread ({error}): threads make them, "
+            "which takes some microseconds more", lane=self._lane, error=error,
+        )  # fmt: skip
+
+    def fileno(self) -> int:
+        return self._writer.fileno() if self._writer is not None else -1
+
+    def logPrefix(self) -> str:
+        return self._lane
+
+    def doRead(self) -> None:
+        work, writer = self._writing, self._writer
+        if work is None or writer is None:
+            return
+        try:
+            is_made = writer.end()
+        except OSError:
+            self._writing = None
+            self._ended(work, Failure())
+            return
+        if is_made is None:
+            return
+        self._writing = None
+        if writer.refusal is not None:
+            self._refused(writer.refusal)
+        if is_made:
+            self._ended(work, None)
+        else:
+            self._leave(work)
+
+    def connectionLost(self, reason: Failure) -> None:
+        """Do nothing: a reactor that ends calls this, and the writes in progress end in the kernel."""
+
+    def close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self._reactor.removeReader(self)
+            writer.close()
+
+
 @implementer(IStorageExecutor)
 class ThreadExecutor:
     """An executor with one thread for each lane (queue of work); only the lane ``"read"`` has several threads.
@@ -123,6 +216,7 @@ class ThreadExecutor:
         self._reactor = reactor
         self._read_threads = read_threads
         self._lanes: dict[str, _Lane] = {}
+        self._writes: dict[str, _Writes] = {}
         self._unfinished = Unfinished()
         self._running = 0
         self._stopped: Deferred[None] | None = None
@@ -130,12 +224,28 @@ class ThreadExecutor:
     def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
+        item = Work(work, args)
+        self._unfinished.add(item)
+        self._queue(lane, item)
+        return item.result
+
+    def _queue(self, lane: str, item: Work) -> None:
         found = self._lanes.get(lane)
         if found is None:
             found = self._lanes[lane] = self._open(lane)
-        item = Work(work, args)
-        self._unfinished.add(item)
         found.queue.put(item)
+
+    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+        if self._stopped is not None:
+            return refused()
+        found = self._writes.get(lane)
+        if found is None:
+            leave = partial(self._queue, lane)
+            found = self._writes[lane] = _Writes(lane, self._reactor, self._unfinished.ended, leave)
+        item = Work(file.pwritev, (parts, offset, True))
+        if not found.begin(item, file, parts, offset):
+            return None
+        self._unfinished.add(item)
         return item.result
 
     def _open(self, lane: str) -> _Lane:
@@ -152,15 +262,21 @@ class ThreadExecutor:
     def stop(self) -> "Deferred[None]":
         if self._stopped is None:
             self._stopped = Deferred()
-            for lane in self._lanes.values():
-                lane.close()
-            if not self._running:
-                self._stopped.callback(None)
+            # a write that the kernel has begun may still be left to its lane
+            self._unfinished.join().addCallback(lambda _: self._close())
         waiter: Deferred[None] = Deferred()
         if self._stopped.called:
             return succeed(None)
         self._stopped.chainDeferred(waiter)
         return waiter
+
+    def _close(self) -> None:
+        for writes in self._writes.values():
+            writes.close()
+        for lane in self._lanes.values():
+            lane.close()
+        if not self._running and self._stopped is not None:
+            self._stopped.callback(None)
 
     def _lane_ended(self) -> None:
         self._running -= 1

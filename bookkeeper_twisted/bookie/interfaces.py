@@ -7,9 +7,11 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
+from ..crc32c import Buffer
 from ..entries.entry_run import EntryRun
 from ..entries.interfaces import Entries
 from ..errors import TooManyRequestsError
+from ..storage.interfaces import IFile
 
 T = TypeVar("T")
 
@@ -36,6 +38,14 @@ class IStorageExecutor(Interface):
         :param lane: name of the lane (queue) to which the work is added.
         :returns: fires on the reactor thread with the result or failure.  If it is cancelled before the work begins,
             the work does not run.  If it is cancelled later, the work runs to its end, and its result is dropped.
+        """
+
+    def write(lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+        """Do what ``submit(lane, file.pwritev, parts, offset, True)`` does, without a thread, if the system can do so.
+
+        :param lane: name of the lane, which has no work; it makes a write that the system has begun and not finished.
+        :param file: a file that has blocks where the bytes are written.
+        :returns: as of :meth:`submit`; None if nothing was begun, and the caller must submit it.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:

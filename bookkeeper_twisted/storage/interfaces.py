@@ -284,50 +284,6 @@ class JournalPosition(NamedTuple):
     offset: int = 0
 
 
-class IJournal(Interface):
-    """The journal in one directory: it appends groups of records, recycles files, and replays records at a start.
-
-    ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
-    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, only one thread, the
-    journal lane, calls the methods; but :meth:`prepare` and :meth:`release` may run on one other thread.
-    """
-
-    directory: str = Attribute("Where its files are, ``current`` included.")
-    position: JournalPosition = Attribute("End of the last group written.")
-    durable: JournalPosition = Attribute("End of the last group synced.")
-
-    def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        """Append a group of records; with ``sync``, make this group and all earlier groups durable.
-
-        :param records: byte strings, each with one or more complete records (``i32 length``, body).
-        :returns: the position of the end of the group.  A new file is begun only between two groups, so that a group
-            never spans files; the old file is synced and closed before a record in the new one is acknowledged.
-        """
-
-    def sync() -> JournalPosition:
-        """Make all written groups of records durable; return the position of their end."""
-
-    def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record after ``mark``, in order.  Call this before the first write only.
-
-        :raises bookkeeper_twisted.errors.JournalDamageError: durable records are missing.
-        """
-
-    def release(mark: JournalPosition) -> None:
-        """Recycle or delete the journal files that end before ``mark``; keep the newest of these files as backups.
-
-        :param mark: the new mark; no later replay begins before it.
-        """
-
-    def prepare() -> bool:
-        """Do one short step to prepare the next journal file: a recycled file, or a new file filled with zeros.
-
-        :returns: False if another call is needed; True if the file is ready, or the disk is too full for it.
-        """
-
-    def close() -> None: ...
-
-
 class ILedgerStorage(Interface):
     """The storage of one bookie: the entries and the states of its ledgers, in one or more ledger directories.
 

@@ -1,14 +1,17 @@
 """An executor of storage work without threads: a test says when each piece of work runs."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
 from zope.interface import implementer
 
 from ..bookie.executor import Unfinished, Work, refused
 from ..bookie.interfaces import IStorageExecutor
+from ..crc32c import Buffer
+from ..storage.interfaces import IFile
 
 T = TypeVar("T")
 
@@ -22,9 +25,13 @@ class StepExecutor:
 
     The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver` is called, as
     in the queue of a reactor.
+
+    :param clock: the clock of whoever submits the work.  Before it runs or lists work, the executor ends the present
+        turn of the reactor (:meth:`end_turn`).  None if nothing waits for such an end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock
         self.queued: deque[tuple[str, Work]] = deque()
         self.deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._unfinished = Unfinished()
@@ -38,11 +45,29 @@ class StepExecutor:
         self.queued.append((lane, item))
         return item.result
 
+    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
+        return self.submit(lane, file.pwritev, parts, offset, True)
+
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self.deliveries.append((function, args))
 
+    def end_turn(self) -> bool:
+        """End the present turn of the reactor: make the calls that are due now, but not those that become due by them.
+
+        :returns: whether there were any.
+        """
+        clock = self._clock
+        due = [call for call in clock.calls if call.getTime() <= clock.seconds()] if clock is not None else []
+        for call in due:
+            if clock is not None and call.active():
+                clock.calls.remove(call)
+                call.called = 1
+                call.func(*call.args, **call.kw)
+        return bool(due)
+
     def lanes(self) -> list[str]:
         """Return the lane (queue of work) of each queued piece of work, oldest first."""
+        self.end_turn()
         return [lane for lane, _ in self.queued]
 
     def run_one(self, lane: str | None = None) -> bool:
@@ -52,6 +77,7 @@ class StepExecutor:
             thread.
         :returns: whether a piece of work was waiting.
         """
+        self.end_turn()
         for position, (name, item) in enumerate(self.queued):
             if lane is None or name == lane:
                 del self.queued[position]
@@ -73,13 +99,13 @@ class StepExecutor:
         return ran
 
     def drain(self) -> None:
-        """Run work and deliver results until no work is left.
+        """Run work, deliver results and end turns of the reactor until no work and no call that is due is left.
 
         :raises AssertionError: there is still work after :data:`MOST_STEPS` pieces.
         """
         self.deliver()
         for _ in range(MOST_STEPS):
-            if not self.step():
+            if not self.step() and not self.end_turn():
                 return
         raise AssertionError(f"work without an end: {self.lanes()[:10]}")
 

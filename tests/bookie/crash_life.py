@@ -45,6 +45,8 @@ JOURNALS = JournalSettings(
 )
 STORAGE = StorageSettings(log_size_limit=6000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)
 STORE_COOKIE = "/store/cookie"
+ROOMY = attrs.evolve(JOURNALS, preallocate=8192)
+"""Journal files with blocks for all their groups, so that the reactor thread begins the writes of nearly all groups."""
 
 
 def entry(ledger_id: int, entry_id: int, size: int = 40) -> bytes:
@@ -89,6 +91,7 @@ class Parts:
     expands: bool = False
     storage: StorageSettings = STORAGE
     index_elsewhere: bool = False
+    journals: JournalSettings = JOURNALS
 
     @property
     def paths(self) -> StorePaths:
@@ -102,16 +105,17 @@ class Life:
 
     def __init__(self, disk: SimDisk, facts: Facts, parts: Parts) -> None:
         self.facts = facts
-        self.executor = StepExecutor()
+        clock = Clock()
+        self.executor = StepExecutor(clock)
         self.failures: list[Failure] = []
         self._parts = parts
         parts.paths.make(disk)
         self._locks = DirectoryLocks(disk, parts.paths.all())
         check_cookies(disk, parts.paths, parts.expands)
-        self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", JOURNALS, parts.storage)
+        self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", parts.journals, parts.storage)
         self.store.recover()
         self.engine = parts.engine(
-            self.store.storage, self.store.journals, self.executor, Clock(), _usage, self.failures.append,
+            self.store.storage, self.store.journals, self.executor, clock, _usage, self.failures.append,
             options=EngineOptions(),
         )  # fmt: skip
         self.bookie = self.engine.bookie

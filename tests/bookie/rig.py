@@ -118,7 +118,7 @@ class Rig:
     ) -> None:  # fmt: skip
         self.disk = disk or SimDisk()
         self.clock = Clock()
-        self.executor = StepExecutor()
+        self.executor = StepExecutor(self.clock)
         self.failures: list[Failure] = []
         self.checkpointed: list[str] = []
         paths = StorePaths(

@@ -6,7 +6,8 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.group_commit import BUSY_SECONDS, CommitOptions
 from bookkeeper_twisted.errors import StorageFailedError
-from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
+from bookkeeper_twisted.storage.interfaces import JournalPosition
+from bookkeeper_twisted.storage.journal.interfaces import IJournal
 
 from .group_commit_case import GroupCommitTestCase
 
@@ -410,5 +411,6 @@ class FailureTests(GroupCommitTestCase):
         """An item that the lane does not take any more fails."""
         self.executor.stop()
         self.append(b"a")
+        self.end_turn()
         self.assertEqual(self._errors(), [StorageFailedError])
         self.flushLoggedErrors(StorageFailedError)

@@ -7,6 +7,8 @@ _ERRORS = ["tests.bookie.test_lane_errors"]
 _GROUPS = ["tests.bookie.test_group_commit"]
 _QUEUE = ["tests.bookie.test_group_commit_interleavings"]
 _LANES = ["tests.bookie.test_executor"]
+_AT_ONCE = ["tests.bookie.test_group_commit_at_once"]
+_WRITER = ["tests.storage.files.test_durable_writer"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _HANDLES = ["tests.bookie.test_ledger_handle"]
 _READS = ["tests.bookie.test_bookie_reads"]
@@ -183,6 +185,82 @@ PLANTS = (
     Plant(
         "an item is left behind when the lane ends", "bookie/group_commit.py",
         "not self._queue or not self._take_token()", "True", _QUEUE, where="GroupCommit._drain",
+    ),
+    Plant(
+        "a write is begun beside a result of the lane", "bookie/group_commit.py",
+        "not self._drains and self._began_write()", "self._began_write()", _AT_ONCE, where="GroupCommit._submit",
+    ),
+    Plant(
+        "a write that ends before a result of the lane is completed first", "bookie/group_commit.py",
+        "self._drains -= 1", "", _AT_ONCE, where="GroupCommit._drained",
+    ),
+    Plant(
+        "the first add of a turn is a group of its own", "bookie/group_commit.py",
+        "self._is_enough", "True", _AT_ONCE, where="GroupCommit._begin",
+    ),
+    Plant(
+        "a large group waits for the end of the turn", "bookie/group_commit.py",
+        "options.enough_bytes if options.max_wait else AT_ONCE_BYTES", "options.enough_bytes", _AT_ONCE,
+        where="GroupCommit._is_enough",
+    ),
+    Plant(
+        "a write that the system has not begun counts as begun", "bookie/executor.py",
+        "not found.begin(item, file, parts, offset)", "found.begin(item, file, parts, offset) is None", _LANES,
+        where="ThreadExecutor.write",
+    ),
+    Plant(
+        "a write is begun while another one is in progress", "bookie/group_commit.py",
+        "self._start is None and self._take_token()", "self._start is None", _AT_ONCE, where="GroupCommit._append",
+    ),
+    Plant(
+        "a large group is written by the reactor thread", "bookie/group_commit.py",
+        "self.queued_bytes > AT_ONCE_BYTES", "False", _AT_ONCE, where="GroupCommit._began_write",
+    ),
+    Plant(
+        "what waits for no sync is left out of a begun group", "bookie/group_commit.py",
+        "not records or len(records) < len(self._queue)", "not records", _AT_ONCE, where="GroupCommit._began_write",
+    ),
+    Plant(
+        "the journal is not told that a write has failed", "bookie/group_commit.py",
+        "self.journal.end_group(failure.value)", "", _AT_ONCE, where="GroupCommit._not_written",
+    ),
+    Plant(
+        "the token of a write is lost", "bookie/group_commit.py",
+        "self._idle.append(None)", "", _AT_ONCE, where="GroupCommit._written",
+    ),
+    Plant(
+        "what arrived during a write waits for ever", "bookie/group_commit.py",
+        "if self._queue: ...\nelse: ...", "self._idle.append(None)", _AT_ONCE, where="GroupCommit._written",
+    ),
+    Plant(
+        "a begun write need not be durable", "storage/files/durable_writer.py",
+        "_DSYNC | _NOWAIT", "_NOWAIT", _WRITER, where="DurableWriter.begin",
+    ),
+    Plant(
+        "a part of a write counts as the whole", "storage/files/durable_writer.py",
+        "result is None or result == self._size", "result is None or result >= 0", _WRITER,
+        where="DurableWriter.end",
+    ),
+    Plant(
+        "a failed write is made again", "storage/files/durable_writer.py",
+        "error.errno not in _REFUSED", "False", _WRITER, where="DurableWriter.end",
+    ),
+    Plant(
+        "a kernel that is busy is never asked again", "storage/files/durable_writer.py",
+        "error.errno != errno.EAGAIN", "True", _WRITER, where="DurableWriter.begin",
+    ),
+    Plant(
+        "a stop does not wait for a begun write", "bookie/executor.py",
+        "self._unfinished.join().addCallback(lambda _: self._close())", "self._close()", _LANES,
+        where="ThreadExecutor.stop",
+    ),
+    Plant(
+        "a write that the kernel has not made counts as made", "bookie/executor.py",
+        "if is_made: ...\nelse: ...", "self._ended(work, None)", _LANES, where="_Writes.doRead",
+    ),
+    Plant(
+        "the system is asked again and again for what it refuses", "bookie/executor.py",
+        "if writer.refusal is not None: ...", "", _LANES, where="_Writes.begin",
     ),
     Plant(
         "the second journal that fails leaves its replies", "bookie/group_commit.py",

@@ -65,7 +65,38 @@ PLANTS = (
     ),
     Plant(
         "a group behind unsynced ones is durable by its own flag", "storage/journal/journal.py",
-        "sync and (self.durable == self.position or start == HEADER_SIZE)", "sync", _JOURNAL, where="Journal._write",
+        "sync and self._is_synced", "sync", _JOURNAL, where="Journal._write",
+    ),
+    Plant(
+        "a group is begun behind unsynced ones", "storage/journal/journal.py",
+        "not self._is_synced", "False", _JOURNAL, where="Journal.begin_group",
+    ),
+    Plant(
+        "a group is begun beyond the blocks on record", "storage/journal/journal.py",
+        "not self._files.has_room(start + size)", "False", _JOURNAL, where="Journal.begin_group",
+    ),
+    Plant(
+        "the zeros behind a begun group lie beyond the blocks on record", "storage/journal/journal.py",
+        "self._files.has_room(start + size)", "self._files.has_room(end)", _JOURNAL, where="Journal.begin_group",
+    ),
+    Plant(
+        "a group is begun in a file that is used up", "storage/journal/journal.py",
+        "start > self._settings.max_size", "False", _JOURNAL, where="Journal.begin_group",
+    ),
+    Plant(
+        "a group is begun after a failure", "storage/journal/journal.py",
+        "self._failure is not None", "False", _JOURNAL, where="Journal.begin_group",
+    ),
+    Plant(
+        "a journal does not know that a begun group failed", "storage/journal/journal.py",
+        "self._failure = failure", "", _JOURNAL, where="Journal.end_group",
+    ),
+    Plant(
+        "a group counts as written when it is begun", "storage/journal/journal.py",
+        "self._begun_bytes, self._begun_end = sum(map(len, records)), end",
+        "self._begun_bytes, self._begun_end = sum(map(len, records)), end\n"
+        "self.position = JournalPosition(self._mark.file_id, end)",
+        _JOURNAL, where="Journal.begin_group",
     ),
     Plant(
         "a journal is written without being replayed", "storage/journal/journal.py",

@@ -95,7 +95,7 @@ PLANTS = (
     ),
     Plant(
         "a journal that writes one group after the other counts as stuck", "bookie/group_commit.py",
-        "self._began = group.began", "", ["tests.bookie.test_group_commit"], where="GroupCommit._commit",
+        "self._began = group.began", "", ["tests.bookie.test_group_commit"], where="GroupCommit._take_group",
     ),
     Plant(
         "what a replay skips is no progress", "bookie/lifecycle/replay.py", "self._progress.n_bytes += self._bytes",

@@ -118,7 +118,7 @@ PLANTS = (
     Plant(
         "the mark is where the journal was written", "bookie/group_commit.py",
         "group.durable = self.journal.durable", "group.durable = self.journal.position", _GROUPS,
-        where="GroupCommit._write",
+        where="GroupCommit._record_end",
     ),
     Plant(
         "a group that waits for its sync is acknowledged early", "bookie/group_commit.py",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.testing.contracts import executor_contract
@@ -50,6 +51,17 @@ class StepTests(SynchronousTestCase):
         self.assertTrue(self.executor.step("read"))
         self.assertFalse(self.executor.step("read"))
         self.assertEqual(self.seen, ["b"])
+
+    def test_end_of_a_turn(self) -> None:
+        """Before work is run or listed, the turn of its submitter ends: calls that are due are made."""
+        clock = Clock()
+        executor = StepExecutor(clock)
+        clock.callLater(0, lambda: executor.submit("flush", str, "a").addCallback(self.seen.append))
+        clock.callLater(0.1, self.fail)
+        self.assertEqual(executor.lanes(), ["flush"])
+        clock.callLater(0, lambda: executor.submit("flush", str, "b").addCallback(self.seen.append))
+        executor.drain()
+        self.assertEqual(self.seen, ["a", "b"])
 
     def test_work_without_delivery(self) -> None:
         """Work can have run while the reactor does not know it yet."""

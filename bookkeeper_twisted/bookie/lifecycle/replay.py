@@ -13,7 +13,8 @@ from twisted.logger import Logger
 
 from ...entries.entry_run import EntryRun
 from ...errors import JournalDamageError, StorageError
-from ...storage.interfaces import IJournal, ILedgerStorage, JournalPosition, LedgerRow
+from ...storage.interfaces import ILedgerStorage, JournalPosition, LedgerRow
+from ...storage.journal.interfaces import IJournal
 from ..checkpointer import is_disk_full
 from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import attrs
 
 from ...errors import StorageError
-from ...storage.interfaces import IFileSystem, IJournal, ILedgerStorage, IndexFactory, JournalPosition
+from ...storage.interfaces import IFileSystem, ILedgerStorage, IndexFactory, JournalPosition
 from ...storage.journal.files import JournalSettings
+from ...storage.journal.interfaces import IJournal
 from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
 from ...storage.ledger_dirs import current, distinct, journal_ids, make_currents, mark_name

@@ -1,19 +1,15 @@
 """Asynchronous reads and writes past the page cache, by the kernel's asynchronous I/O.
 
 A disk, in particular a virtual disk, serves many small reads faster if it gets them together.  And while the disk
-works, the same thread can verify the bytes of earlier reads.  Only Linux has these system calls.  The C library has no
-functions for them, so this module makes the system calls by number.
+works, the same thread can verify the bytes of earlier reads.  Only Linux has these system calls
+(:mod:`.kernel_context`).
 
 Ordinary reads and writes are used instead in three cases: if the system calls are missing, if a file was not opened for
 direct I/O, and if the kernel refuses a request.  An ordinary read is made when its result is needed, an ordinary write
 immediately.
 """
 
-import ctypes
 import mmap
-import platform
-import struct
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +20,7 @@ import attrs
 
 from ...crc32c import Buffer
 from ..interfaces import IFile
-
-DEPTH = 256
-"""Maximum number of reads and writes that are passed to the kernel at the same time."""
+from .kernel_context import DEPTH, READ, WRITE, KernelContext, Transfer, address_of
 
 MOST_WRITES = 4
 """Maximum number of writes in progress; with more, a write to the journal would wait longer for the disk."""
@@ -38,14 +32,6 @@ larger.
 
 KEPT_ROOM = 16 * 1024 * 1024
 """Maximum number of bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
-
-_NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
-"""The numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, for each kind of machine."""
-
-_READ, _WRITE = 0, 1
-_CONTROL = struct.Struct("=QIIHhIQQqQII")  # iocb: number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
-_EVENT = struct.Struct("=QQqq")  # struct io_event: number, 0, number of bytes or negative error number, 0
-assert (_CONTROL.size, _EVENT.size) == (64, 32)
 
 
 @attrs.frozen
@@ -60,74 +46,12 @@ class FileRange:
     size: int
 
 
-Transfer = tuple[int, int, int, int, int, int]
-"""A read or write for the kernel: (number, operation, file descriptor, address of the memory, size, offset)."""
-
 _Waiting = tuple[int, int, IFile, int, int, int]
 """A read or write that is not passed to the kernel yet: (number, operation, file, address of the memory, size, offset).
 
 It contains the file object instead of the descriptor, because the file may be closed meanwhile, and its descriptor
 reused.
 """
-
-
-class _Kernel:
-    """A context of the kernel's asynchronous I/O; each system call is made for such a context."""
-
-    def __init__(self) -> None:
-        """Open a context of the kernel's asynchronous I/O.
-
-        :raises OSError: the system has no asynchronous I/O.
-        """
-        numbers = _NUMBERS.get(platform.machine()) if sys.platform == "linux" and sys.byteorder == "little" else None
-        if numbers is None:
-            raise OSError("this system has no asynchronous I/O")
-        self._system_call: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
-        setup, self._destroy, self._get_events, self._submit = numbers
-        self._context = ctypes.c_ulong(0)
-        self._call(setup, DEPTH, ctypes.byref(self._context))
-        self._events = ctypes.create_string_buffer(_EVENT.size * DEPTH)
-
-    def _call(self, number: int, *arguments: object) -> int:
-        words = [ctypes.c_long(each) if isinstance(each, int) else each for each in (number, *arguments)]
-        result = self._system_call(*words)
-        if result < 0:
-            raise OSError(ctypes.get_errno(), "asynchronous I/O")
-        return result
-
-    def begin(self, transfers: Sequence[Transfer]) -> int:
-        """Pass reads and writes to the kernel, which begins them.
-
-        :returns: the number of ``transfers``, from the first on, that the kernel has begun.
-        :raises OSError: the kernel has begun none.
-        """
-        blocks = b"".join([
-            _CONTROL.pack(number, 0, 0, operation, 0, descriptor, address, size, offset, 0, 0, 0)
-            for number, operation, descriptor, address, size, offset in transfers
-        ])  # fmt: skip
-        memory = ctypes.create_string_buffer(blocks, len(blocks))
-        first = ctypes.addressof(memory)
-        pointers = (ctypes.c_void_p * len(transfers))(*range(first, first + len(blocks), _CONTROL.size))
-        return self._call(self._submit, self._context, len(transfers), pointers)
-
-    def ended(self) -> list[tuple[int, int]]:
-        """Wait until the kernel has finished at least one read or write.
-
-        :returns: for each finished read or write: the number that identifies it (the first item of its
-            :data:`Transfer`), and the number of transferred bytes or a negative error number.
-        """
-        count = 0
-        while not count:
-            try:
-                count = self._call(self._get_events, self._context, 1, DEPTH, self._events, None)
-            except InterruptedError:
-                continue
-        events = self._events.raw[: count * _EVENT.size]
-        return [(number, result) for number, _, result, _ in _EVENT.iter_unpack(events)]
-
-    def close(self) -> None:
-        """Close the context; after that the kernel does not use our memory any more."""
-        self._call(self._destroy, self._context)
 
 
 class _QueuedReads:
@@ -175,7 +99,7 @@ class DiskQueue:
 
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
-        self._kernel: _Kernel | None = None
+        self._kernel: KernelContext | None = None
         # a function that closes the kernel's context; also called if this queue is garbage-collected before close()
         self._end: Callable[[], object] = lambda: None
         self._batches: deque[_QueuedReads] = deque()
@@ -200,10 +124,10 @@ class DiskQueue:
         queued = queued and self._has_kernel()
         batch = _QueuedReads(ranges, self._room(sum([each.size for each in ranges]) if queued else 1))
         self._batches.append(batch)
-        address = _address(batch.room)
+        address = address_of(batch.room)
         for index, each in enumerate(ranges if queued else ()):
             batch.left += 1
-            self._add(partial(batch.ended, index), _READ, each.file, address, each.size, each.offset)
+            self._add(partial(batch.ended, index), READ, each.file, address, each.size, each.offset)
             address += each.size
         self._submit()
 
@@ -241,7 +165,7 @@ class DiskQueue:
         for part in parts:
             room.write(part)
         self._n_writes += 1
-        self._add(partial(self._written, file, room, size, offset), _WRITE, file, _address(room), size, offset)
+        self._add(partial(self._written, file, room, size, offset), WRITE, file, address_of(room), size, offset)
         self._submit()
 
     def _written(self, file: IFile, room: mmap.mmap, size: int, offset: int, found: int) -> None:
@@ -266,7 +190,7 @@ class DiskQueue:
     def _has_kernel(self) -> bool:
         if self._kernel is None:
             try:
-                self._kernel = _Kernel()
+                self._kernel = KernelContext()
             except OSError:
                 return False
             self._end = weakref.finalize(self, self._kernel.close)
@@ -359,7 +283,3 @@ class DiskQueue:
         self._begun.clear()
         self._flying.clear()
         self._rooms.clear()
-
-
-def _address(room: mmap.mmap) -> int:
-    return ctypes.addressof(ctypes.c_char.from_buffer(room))

@@ -1,4 +1,4 @@
-"""The file system of the operating system; only this module and :mod:`.disk_queue` call the operating system."""
+"""The file system of the operating system.  Only it and users of :mod:`.kernel_context` call the operating system."""
 
 import ctypes
 import errno

@@ -42,7 +42,7 @@ class JournalSettings:
     :ivar preallocate: a new file is filled with zeros up to this size before its use.  If it becomes full before it has
         ``max_size`` bytes, it is extended by this number of bytes at a time.
     :ivar fill_step: maximum number of bytes of zeros that one call of
-        :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes.
+        :meth:`~bookkeeper_twisted.storage.journal.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
     :ivar max_spares: maximum number of files that wait to be recycled; further files are deleted.
     :ivar direct: whether writes bypass the page cache; a cache is of no use, because only a replay reads the journal.
@@ -130,6 +130,10 @@ class JournalFiles:
         else:
             self.created += 1
         return blank.file, FileMark.of(file_id, self._salt)
+
+    def has_room(self, end: int) -> bool:
+        """Test whether the newest file has durable blocks for bytes that end at offset ``end``."""
+        return end <= self.sizes.newest.size
 
     def make_room(self, file: IFile, end: int) -> None:
         """Extend the newest file if the next group, which ends at offset ``end``, does not fit into its recorded size.

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from zope.interface import implementer
 
 from ...errors import NO_FILES, StorageError, StorageFailedError
-from ..interfaces import IFile, IFileSystem, IJournal, JournalPosition
+from ..interfaces import IFile, IFileSystem, JournalPosition
 from .files import JournalFiles, JournalSettings
 from .format import HEADER_SIZE, FileMark, pack_group
+from .interfaces import GroupWrite, IJournal
 from .replay import Cut, JournalReplay
 
 
@@ -15,7 +16,7 @@ from .replay import Cut, JournalReplay
 class Journal:
     """The journal of one directory: it appends groups of records, syncs them, and replays them at a start.
 
-    All methods are called on the journal lane (a thread); one other thread may call :meth:`prepare`, :meth:`release`.
+    One thread at a time calls its methods; one other thread may call :meth:`prepare`, :meth:`release`.
 
     An existing journal must be replayed before it is written, because only a replay finds its end.  The first group
     after a start goes to a new file.  The replay changes only the end of the last old file: it writes the last groups
@@ -37,9 +38,10 @@ class Journal:
         self.directory = directory
         self._settings = settings
         self._replayed = not files.ids
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._file: IFile | None = None
         self._mark = FileMark(0, b"")
+        self._begun_bytes = self._begun_end = 0
 
     @classmethod
     def open(
@@ -107,6 +109,25 @@ class Journal:
             raise
         return self.position
 
+    def begin_group(self, records: Sequence[bytes]) -> GroupWrite | None:
+        file, start = self._file, self.position.offset
+        if self._failure is not None or file is None or start > self._settings.max_size or not self._is_synced:
+            return None
+        group, end = self._group(records)
+        size = sum(map(len, group))
+        if not self._files.has_room(start + size):
+            return None
+        self._begun_bytes, self._begun_end = sum(map(len, records)), end
+        return GroupWrite(file, group, start)
+
+    def end_group(self, failure: BaseException | None = None) -> JournalPosition:
+        if failure is not None:
+            self._failure = failure
+            return self.position
+        self._appended(self._begun_bytes, self._begun_end)
+        self._synced()
+        return self.position
+
     def sync(self) -> JournalPosition:
         self._check()
         if self._file is not None and self.durable != self.position:
@@ -155,22 +176,37 @@ class Journal:
         self._failure = self._failure or StorageError(f"the journal in {self.directory} is closed")
 
     def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
-        start, size = self.position.offset, sum(map(len, records))
-        group, end = pack_group(
-            self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
-        )
+        start = self.position.offset
+        group, end = self._group(records, last)
         self._files.make_room(file, end)
-        # if earlier groups are synced already, one call can both write and sync this group
-        at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
+        at_once = sync and self._is_synced
         file.pwritev(group, start, durable=at_once)
-        self.position = JournalPosition(self._mark.file_id, end)
-        self.groups += 1
-        self.record_bytes += size
-        self.padding_bytes += end - start - size
+        self._appended(sum(map(len, records)), end)
         if at_once:
             self._synced()
         elif sync:
             self._sync(file)
+
+    @property
+    def _is_synced(self) -> bool:
+        """Test whether all earlier groups of the file are durable, so that one call can write and sync the next one."""
+        return self.durable == self.position or self.position.offset == HEADER_SIZE
+
+    def _group(self, records: Sequence[bytes], last: bool = False) -> tuple[Sequence[bytes], int]:
+        settings = self._settings
+        start = self.position.offset
+        return pack_group(self._mark, start, records, self.durable, settings.alignment, settings.block, last)
+
+    def _appended(self, size: int, end: int) -> None:
+        """Record that a group was written.
+
+        :param size: bytes of its records.
+        :param end: offset at which it ends.
+        """
+        self.groups += 1
+        self.record_bytes += size
+        self.padding_bytes += end - self.position.offset - size
+        self.position = JournalPosition(self._mark.file_id, end)
 
     def _sync(self, file: IFile) -> None:
         file.sync()

@@ -3,6 +3,7 @@
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import CancelledError
@@ -129,6 +130,29 @@ class ExecutorContract(SynchronousTestCase):
             self.settle(self.executor)
         self.successResultOf(joined)
 
+    def test_write(self) -> None:
+        """A durable write is made as a whole, and its submitter, and a join, wait for its end; or it is not begun."""
+        file = _File()
+        written = self.executor.write("journal-0", file, [b"a", b"b"], 512)
+        if written is None:
+            self.settle(self.executor)
+            self.assertEqual(file.written, [])
+            return
+        joined = self.executor.join()
+        self.assertNoResult(joined)
+        self.settle(self.executor)
+        self.assertIsNone(self.successResultOf(written))
+        self.successResultOf(joined)
+        self.assertEqual(file.written, [(b"ab", 512, True)])
+
+    def test_failed_write(self) -> None:
+        """The submitter of a write gets its error."""
+        file = _File(OSError(5, "Input/output error"))
+        written = self.executor.write("journal-0", file, [b"a"], 0)
+        self.settle(self.executor)
+        if written is not None:
+            self.assertEqual(self.failureResultOf(written, OSError).value.errno, 5)
+
     def test_stop(self) -> None:
         """A stop waits for submitted work and refuses later work."""
         ran: list[int] = []
@@ -139,7 +163,24 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(stopped)
         self.assertEqual(ran, [0, 1, 2, 3, 4])
         self.failureResultOf(self.executor.submit("flush", ran.append, 5), StorageFailedError)
+        self.failureResultOf(self.executor.write("journal-0", _File(), [b"a"], 0), StorageFailedError)
         self.successResultOf(self.executor.stop())
+
+
+class _File:
+    """A file that only remembers what is written, or fails."""
+
+    path = "/journal"
+    direct_descriptor = None
+
+    def __init__(self, error: OSError | None = None) -> None:
+        self.written: list[tuple[bytes, int, bool]] = []
+        self._error = error
+
+    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+        if self._error is not None:
+            raise self._error
+        self.written.append((b"".join(parts), offset, durable))
 
 
 class _Latch:

@@ -80,10 +80,11 @@ class Bookie:
         except BaseException:
             self.close()
             raise
-        self.executor = StepExecutor()
+        clock = Clock()
+        self.executor = StepExecutor(clock)
         self.failures: list[Failure] = []
         self.engine = Engine(
-            self.store.storage, self.store.journals, self.executor, Clock(), _usage, self.failures.append
+            self.store.storage, self.store.journals, self.executor, clock, _usage, self.failures.append
         )
 
     def _check_cookies(self) -> None:

@@ -54,7 +54,7 @@ class World:
 
     def service_of(self, config: BookieConfig) -> "tuple[BookieService, StepExecutor]":
         """A bookie of any configuration."""
-        executor = StepExecutor()
+        executor = StepExecutor(self.reactor)
         service = BookieService(
             self.reactor, config, self.store.driver(self.reactor), self.disk,
             make_index=SimIndex.open, open_key_values=SimKeyValues.open, executor=executor,

@@ -138,7 +138,7 @@ class GonePeerTests(GonePeerTestCase):
                 rig = self.rig()
                 peer = rig.connect()
                 peer.send(requests()[kind] * 3)
-                self.assertTrue(rig.executor.queued)
+                self.assertTrue(rig.executor.lanes())
                 self.gone(rig, peer, kind)
 
     def test_between(self) -> None:

@@ -40,7 +40,8 @@ class _Bookie:
     """A bookie on real files, which hold entries at both ends of the ids; some are in its caches, too."""
 
     def __init__(self, root: str) -> None:
-        self.executor, self.clock = StepExecutor(), Clock()
+        self.clock = Clock()
+        self.executor = StepExecutor(self.clock)
         fs = RealFileSystem()
         paths = StorePaths((f"{root}/journal",), (f"{root}/ledgers",), (f"{root}/ledgers",))
         paths.make(fs)

@@ -45,18 +45,6 @@ class TurnTests(GonePeerTestCase):
         rig.engine.context.clock = rig.engine.factory.turns._clock = work
         return rig, work
 
-    def turn(self, rig: Rig) -> bool:
-        """One turn of the reactor: the calls that were due at its begin.
-
-        :returns: whether there were any.
-        """
-        due = [call for call in rig.clock.calls if call.getTime() <= rig.clock.seconds()]
-        for call in due:
-            rig.clock.calls.remove(call)
-            call.called = 1
-            call.func(*call.args, **call.kw)
-        return bool(due)
-
     def assert_short(self, rig: Rig, work: _WorkClock, peer: Peer) -> int:
         """All turns until a peer has all replies are short.
 
@@ -65,7 +53,7 @@ class TurnTests(GonePeerTestCase):
         size, most = 0, 0
         for _ in until(lambda: not (rig.executor.queued or peer.held or rig.clock.calls[1:]), 20_000):
             before = work.looks
-            self.turn(rig)
+            rig.executor.end_turn()
             most = max(most, work.looks - before)
             size += len(peer.replies())
             rig.executor.step()
@@ -109,14 +97,14 @@ class TurnTests(GonePeerTestCase):
         for peer in peers:
             peer.send(b"".join(requests(number)["force"] for number in range(100)))
         for _ in until(lambda: not rig.clock.calls[1:]):
-            self.turn(rig)
+            rig.executor.end_turn()
         self.assertEqual(rig.engine.context.others.in_progress, 400)
         most = 0
         for _ in until(lambda: not (rig.executor.queued or rig.clock.calls[1:]), 20_000):
             before = work.looks
             rig.executor.step()
             most = max(most, work.looks - before)
-            self.turn(rig)
+            rig.executor.end_turn()
         self.assertLessEqual(most, 2 * _MOST_WORK)
         self.assertEqual(len({len(peer.replies()) for peer in peers} - {0}), 1)
         self.assertEqual(rig.engine.context.others.in_progress, 0)
@@ -136,9 +124,9 @@ class TurnTests(GonePeerTestCase):
         peer.send(chunk[:-3])
         self.assertGreater(len(peer.connection._decoder._buffer), 1000)
         peer.send(chunk[-3:])
-        self.assertTrue(self.turn(rig))
+        self.assertTrue(rig.executor.end_turn())
         peer.leave()
-        self.turn(rig)
+        rig.executor.end_turn()
         self.assertEqual(rig.clock.getDelayedCalls(), [])
 
     def test_adds(self) -> None:

@@ -5,7 +5,7 @@ hand to the reactor arrives in the order in which they handed it over.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
@@ -13,6 +13,8 @@ from zope.interface import implementer
 
 from bookkeeper_twisted.bookie.executor import Unfinished, Work, refused
 from bookkeeper_twisted.bookie.interfaces import IStorageExecutor
+from bookkeeper_twisted.crc32c import Buffer
+from bookkeeper_twisted.storage.interfaces import IFile
 from bookkeeper_twisted.testing.streams import Random
 
 from .clock import Life, SimClock
@@ -77,6 +79,9 @@ class SimExecutor:
             self.notify(self._unfinished.ended, item, item.run())
         self._begin(lane)
         self._check_end()
+
+    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
+        return self.submit(lane, file.pwritev, parts, offset, True)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._deliveries.append((function, args))

@@ -9,9 +9,10 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.files import disk_queue
-from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, FileRange, Transfer
+from bookkeeper_twisted.storage.files import disk_queue, kernel_context
+from bookkeeper_twisted.storage.files.disk_queue import BUSY_BYTES, MOST_WRITES, DiskQueue, FileRange
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.kernel_context import DEPTH, Transfer
 from bookkeeper_twisted.storage.interfaces import IFile
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -139,7 +140,7 @@ class DiskQueueTests(SynchronousTestCase):
 
     def test_late(self) -> None:
         """Reads and writes are waited for."""
-        self.patch(disk_queue, "_Kernel", LateKernel)
+        self.patch(disk_queue, "KernelContext", LateKernel)
         self.test_more_than_the_kernel_takes()
         self.test_writes()
         self.test_reads_beside_writes()
@@ -147,7 +148,7 @@ class DiskQueueTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """What the kernel fails at, or does in part, is done by ordinary calls."""
-        self.patch(disk_queue, "_Kernel", LateKernel)
+        self.patch(disk_queue, "KernelContext", LateKernel)
         for result in (-errno.EINVAL, 512):
             self.patch(LateKernel, "result", result)
             self.test_batches()
@@ -155,13 +156,13 @@ class DiskQueueTests(SynchronousTestCase):
 
     def test_without_the_kernel(self) -> None:
         """Where the system has no such calls, ordinary ones do the same."""
-        self.patch(disk_queue, "_NUMBERS", {})
+        self.patch(kernel_context, "_NUMBERS", {})
         self.test_batches()
         self.test_reads_beside_writes()
 
     def test_busy(self) -> None:
         """While the disk is wanted for something else the kernel has few bytes at once, or one transfer; then all."""
-        self.patch(disk_queue, "_Kernel", LateKernel)
+        self.patch(disk_queue, "KernelContext", LateKernel)
         busy = [True]
         queue = DiskQueue(lambda: busy[0])
         file, data = self.file(_MIB)
@@ -252,7 +253,7 @@ class DiskQueueTests(SynchronousTestCase):
             def close(self) -> None:
                 ended.append(self)
 
-        self.patch(disk_queue, "_Kernel", Kernel)
+        self.patch(disk_queue, "KernelContext", Kernel)
         file, data = self.file(64 * _PAGE)
         for end in (lambda queue: None, lambda queue: queue.close()):
             queue = DiskQueue()

@@ -10,7 +10,8 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import StorageError, StorageFailedError
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
-from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
+from bookkeeper_twisted.storage.interfaces import JournalPosition
+from bookkeeper_twisted.storage.journal.interfaces import GroupWrite, IJournal
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.known_sizes import SIZES_NAME
 
@@ -105,6 +106,90 @@ class GroupTests(_JournalTestCase):
                 journal.write_group([record(entry_id, 500)])
                 journal.prepare()
             journal.close()
+
+
+class BegunGroupTests(_JournalTestCase):
+    """Groups whose write the caller makes."""
+
+    settings = attrs.evolve(SMALL, max_size=4096, preallocate=8192)
+
+    def setUp(self) -> None:
+        self.disk = new_disk()
+        self.journal, _ = start(self.disk, settings=self.settings)
+
+    def begin(self, entry_id: int, size: int = 200) -> GroupWrite:
+        """The write of a group of one entry."""
+        write = self.journal.begin_group([record(entry_id, size)])
+        assert write is not None
+        return write
+
+    def make(self, write: GroupWrite) -> None:
+        """Makes a write, and tells the journal."""
+        write.file.pwritev(write.parts, write.offset, True)
+        self.journal.end_group()
+
+    def test_same_bytes(self) -> None:
+        """A group has the same bytes, and counts the same, whoever writes it (S1)."""
+        disks, journals = [new_disk(), new_disk()], []
+        for disk in disks:
+            self.journal, _ = start(disk, settings=self.settings)
+            journals.append(self.journal)
+            self.write(0, size=200)
+            for entry_id in (1, 2):
+                if disk is disks[0]:
+                    self.write(entry_id, size=200)
+                else:
+                    before = self.journal.position
+                    write = self.begin(entry_id)
+                    self.assertEqual((self.journal.position, self.journal.durable), (before, before))
+                    self.make(write)
+        self.assertEqual(content(disks[0], "3e8.txn"), content(disks[1], "3e8.txn"))
+        for name in ("position", "durable", "groups", "syncs", "record_bytes", "padding_bytes"):
+            first, second = [getattr(journal, name) for journal in journals]
+            self.assertEqual(first, second, name)
+        self.assertEqual(start(disks[1].crash(()))[1], [0, 1, 2])
+
+    def test_touches_no_disk(self) -> None:
+        """To begin and to end a group touches memory only: the reactor thread does both."""
+        self.write(0, size=200)
+        before = len(self.disk.operations)
+        self.begin(1)
+        self.journal.end_group()
+        self.assertEqual(self.names(before), [])
+
+    def test_declined(self) -> None:
+        """What takes more than one write is left to the lane: a first and a next file, more room, unsynced groups."""
+        self.assertIsNone(self.journal.begin_group([record(0)]))
+        self.write(0)
+        self.assertIsNone(self.journal.begin_group([record(1, 9000)]))  # the file has 8192 bytes on record
+        self.journal.write_group([record(1)], sync=False)
+        self.assertIsNone(self.journal.begin_group([record(2)]))
+        self.journal.sync()
+        self.write(3, size=3000)
+        self.assertGreater(self.journal.position.offset, self.settings.max_size)
+        self.assertIsNone(self.journal.begin_group([record(4)]))
+        self.write(4)
+        self.make(self.begin(5))
+        self.assertEqual(start(self.disk.crash(()))[1], [0, 1, 3, 4, 5])
+
+    def test_first_group_of_a_file(self) -> None:
+        """The zeros behind a group lie in the blocks on record, too."""
+        journal, _ = start(new_disk(), settings=attrs.evolve(SMALL, block=1024))
+        journal.write_group([record(0, 100)])
+        self.assertIsNotNone(journal.begin_group([record(1, 400)]))
+        self.assertIsNone(journal.begin_group([record(1, 900)]))
+
+    def test_failure(self) -> None:
+        """S10: a group that is not durable is the end of the journal, and its end is not marked."""
+        self.write(0)
+        position = self.journal.position
+        self.begin(1)
+        self.assertEqual(self.journal.end_group(OSError(errno.EIO, "EIO")), position)
+        self.assertIsNone(self.journal.begin_group([record(2)]))
+        self.assertRaises(StorageFailedError, self.write, 2)
+        before = len(self.disk.operations)
+        self.journal.close()
+        self.assertNotIn("pwrite 3e8.txn", self.names(before))
 
 
 class LifeTests(_JournalTestCase):

@@ -1,0 +1,147 @@
+"""Durable writes that are begun without a thread, on this machine's disk and by a kernel that refuses."""
+
+import errno
+import os
+from collections.abc import Sequence
+from select import select
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from bookkeeper_twisted.storage.files import durable_writer
+from bookkeeper_twisted.storage.files.durable_writer import MOST_BYTES, DurableWriter
+from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.interfaces import IFile
+
+from ...simulated_disk.sim_disk import SimDisk
+from .scripted_kernel import ScriptedKernel
+
+_PAGE = 4096
+_DSYNC = 2
+
+
+class _WriterTestCase(SynchronousTestCase):
+    def writer(self) -> DurableWriter:
+        """A writer, closed at the end of the test."""
+        try:
+            writer = DurableWriter()
+        except OSError as error:
+            raise SkipTest(f"no asynchronous I/O: {error}") from None
+        self.addCleanup(writer.close)
+        return writer
+
+    def file(self, n_bytes: int = 16 * _PAGE) -> IFile:
+        """A direct file whose blocks exist."""
+        file = RealFileSystem().open(os.path.abspath(self.mktemp()), create=True, direct=True)
+        self.addCleanup(file.close)
+        if file.direct_descriptor is None:
+            raise SkipTest("no direct I/O here")
+        file.pwrite(bytes(n_bytes), 0)
+        file.sync(metadata=True)
+        return file
+
+
+class RealWrites(_WriterTestCase):
+    """On this machine's disk."""
+
+    def _write(self, writer: DurableWriter, file: IFile, parts: Sequence[bytes], offset: int) -> bool:
+        """Makes a write as its user does: by an ordinary call if the kernel does not make it."""
+        began = writer.begin(file, parts, offset)
+        if began:
+            select([writer], [], [])
+        if not began or not writer.end():
+            file.pwritev(parts, offset, True)
+        return began
+
+    def test_writes(self) -> None:
+        """Bytes of several buffers are where they belong, write after write in the same memory."""
+        writer, file = self.writer(), self.file()
+        expected = bytearray(16 * _PAGE)
+        for number in range(40):
+            data = bytes([number + 1]) * (512 * (number % 9 + 1))
+            at = number % 7 * 512
+            self._write(writer, file, [data[:100], b"", data[100:]], at)
+            expected[at : at + len(data)] = data
+        self.assertEqual(file.pread(len(expected), 0), bytes(expected))
+
+    def test_not_ended(self) -> None:
+        """Without a write there is no end."""
+        self.assertIsNone(self.writer().end())
+
+    def test_left_to_others(self) -> None:
+        """What is larger than the memory, and what a file that is not direct gets, is not begun."""
+        writer, file = self.writer(), self.file()
+        self.assertFalse(writer.begin(file, [bytes(MOST_BYTES), bytes(512)], 0))
+        self.assertFalse(writer.begin(SimDisk().open("/a", create=True), [bytes(512)], 0))
+        self.assertIsNone(writer.refusal)
+
+    def test_closed_file(self) -> None:
+        """A file that was closed gets nothing, least of all a file with its descriptor."""
+        writer, file = self.writer(), self.file()
+        file.close()
+        self.assertFalse(writer.begin(file, [bytes(512)], 0))
+
+
+class ScriptedWrites(_WriterTestCase):
+    """Whatever the kernel may answer."""
+
+    def setUp(self) -> None:
+        class Kernel(ScriptedKernel):
+            """One for each test."""
+
+        self.kernel = Kernel
+        self.patch(durable_writer, "KernelContext", Kernel)
+        self.opened = self.writer()
+
+    def test_durable(self) -> None:
+        """S1: the write is to be durable when it has ended, and ends when the kernel says so."""
+        self.assertTrue(self.opened.begin(self.file(), [bytes(512)], 0))
+        self.assertTrue(self.kernel.flags & _DSYNC)
+        self.kernel.result = 512
+        self.assertIs(self.opened.end(), True)
+
+    def test_refused(self) -> None:
+        """A kernel, or a profile of system calls, that begins no such write is not asked again."""
+        for number in (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM, errno.ENOMEM):
+            self.opened.refusal = None
+            self.kernel.refusal = number
+            self.assertFalse(self.opened.begin(self.file(), [bytes(512)], 0))
+            refusal: OSError | None = self.opened.refusal
+            self.assertEqual(refusal and refusal.errno, number)
+            self.kernel.refusal = 0
+            self.assertFalse(self.opened.begin(self.file(), [bytes(512)], 0))
+
+    def test_busy(self) -> None:
+        """A kernel that would have to wait now is asked again the next time."""
+        self.kernel.refusal = errno.EAGAIN
+        self.assertFalse(self.opened.begin(self.file(), [bytes(512)], 0))
+        self.kernel.refusal = 0
+        self.assertTrue(self.opened.begin(self.file(), [bytes(512)], 0))
+        self.kernel.result = -errno.EAGAIN
+        self.assertIs(self.opened.end(), False)
+        self.assertIsNone(self.opened.refusal)
+
+    def test_refused_at_the_end(self) -> None:
+        """A file system that cannot make such a write is not asked again."""
+        for number in (errno.EINVAL, errno.EOPNOTSUPP):
+            self.opened.refusal = None
+            self.assertTrue(self.opened.begin(self.file(), [bytes(512)], 0))
+            self.kernel.result = -number
+            self.assertIs(self.opened.end(), False)
+            refusal: OSError | None = self.opened.refusal
+            self.assertEqual(refusal and refusal.errno, number)
+
+    def test_short(self) -> None:
+        """S1: of a write that has ended early, not all bytes are durable."""
+        for result in (0, 256):
+            self.assertTrue(self.opened.begin(self.file(), [bytes(512)], 0))
+            self.kernel.result = result
+            self.assertIs(self.opened.end(), False)
+
+    def test_failed(self) -> None:
+        """S10: a disk that fails, or is full, fails the write; the error names the file."""
+        for number in (errno.EIO, errno.ENOSPC):
+            file = self.file()
+            self.assertTrue(self.opened.begin(file, [bytes(512)], 0))
+            self.kernel.result = -number
+            error = self.assertRaises(OSError, self.opened.end)
+            self.assertEqual((error.errno, error.filename), (number, file.path))
