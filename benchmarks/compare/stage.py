@@ -116,7 +116,8 @@ class Stage:
         """Starts a bookie and waits until it listens and is registered."""
         settings = {
             "metadataServiceUri": self._zookeeper.server.uri(place.root), "zkTimeout": "10000",
-            "httpServerEnabled": "false", **(self._tls.settings() if place.tls else {}),
+            # the ledgers of a generator are only ids: a collection would delete them
+            "httpServerEnabled": "false", "gcWaitTime": "86400000", **(self._tls.settings() if place.tls else {}),
         }  # fmt: skip
         serves = self._zookeeper.registered(place.root, place.port)
         if place.name in self._trees:
