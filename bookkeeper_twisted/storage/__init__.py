@@ -12,8 +12,8 @@ All access to files goes through :class:`~.interfaces.IFileSystem`, so that test
 operation.  A commit of the index is durable as a whole or has no effect.  Tests have a second implementation of the
 index, ``tests.simulated_disk``.
 
-Threads.  A *lane* is one or more worker threads for one kind of work: journal, flush, read or maintenance.  Each method
-says which thread may call it.  Methods for the reactor thread never wait for a disk: they use memory, and files only
-as far as they are in the kernel's page cache.  Methods for a lane may wait for a disk.  No locks are used: a thread
+Threads.  Besides the reactor thread, there are journal, flush, read and maintenance threads.  Each method says which
+thread may call it.  Methods for the reactor thread never wait for a disk: they use memory, and files only as far as
+they are in the kernel's page cache.  Methods for the other threads may wait for a disk.  No locks are used: a thread
 that passes an object to another thread, for example a replaced cache, does not use this object any more.
 """

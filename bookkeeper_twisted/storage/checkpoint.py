@@ -1,9 +1,10 @@
-"""A checkpoint: writes the entries in the write caches to entry logs, then moves the journal marks.
+"""A checkpoint: writes the entries in the write caches to entry logs, then moves the replay marks of the journals.
 
-The order of the steps makes it safe.  First, the journal positions for the new marks are read.  Then the write caches
-are swapped.  For each directory, independently of the others, the entries are written to entry logs, the logs are
-synced, and the index rows and ledger states are committed.  The journal marks are moved only after all directories have
-done this.
+The replay mark of a journal is the position from which the next start replays it.  The order of the steps makes a
+checkpoint safe.  First, the journal positions for the new marks are read.  Then the write caches are swapped.  For each
+directory, independently of the other directories, the entries are written to entry logs, the logs are synced, and the
+index rows and ledger states are committed.  The replay marks are moved only when these steps have ended for all
+directories.
 
 On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
 it commits only the deletions.  A power cut after this commit is safe: the ledgers are deleted, the marks have not
@@ -29,7 +30,7 @@ class Checkpoint:
 
     :param states: the states of all ledgers of the bookie.
     :param directory_map: tells in which directory each ledger is.
-    :param ended: called by :meth:`finish` with True if the marks were moved, else with False.
+    :param ended: called by :meth:`finish` with True if the replay marks of the journals were moved, else with False.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Checkpoint:
         self._written.add(directory)
 
     def persist_marks(self) -> None:
-        # the marks stay if a directory was not written: a replay from the new marks would miss its entries
+        # keep the old replay marks if a directory was not written: a replay from the new marks would miss its entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:

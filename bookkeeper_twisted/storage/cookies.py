@@ -22,8 +22,8 @@ yes               some                 write if expansion is allowed, and these 
                                        not named in the stored cookie (new directories); else an error
 ================  ===================  ================================================================
 
-So if the metadata store has a cookie, every directory in this cookie had a cookie before.  In a take-over, all
-directories get our cookie before the first cookie of Apache's bookie is deleted.
+So if the metadata store has a cookie, each directory that this cookie lists has got a cookie before.  In a take-over,
+all directories get our cookie before the first cookie of Apache's bookie is deleted.
 """
 
 import posixpath
@@ -110,8 +110,8 @@ def must_stamp(
     :param expected: the cookie of this bookie, made from the configuration.
     :param stored: the cookie in the metadata store, None if it has none.
     :param verify: raises InvalidCookieError for a cookie of another bookie.
-    :param known: called with a cookie; returns the directories that the cookie names.
-    :param allow_expansion: whether the bookie may get more directories than the stored cookie names.
+    :param known: called with a cookie; returns the directories that the cookie lists.
+    :param allow_expansion: whether the bookie may get more directories than the stored cookie lists.
     :param take_over: whether to take over the directories of an Apache bookie.
     :returns: whether all directories, and then the metadata store, must get the cookie.
     :raises InvalidCookieError: the bookie must not start; the text tells which directory is the reason, and why.

@@ -3,10 +3,10 @@
 There are two write caches.  The reactor thread adds entries to the active cache.  A flush swaps the two caches, and
 then writes out the cache that was active: the flushing cache.  This cache stays readable until its index rows are
 committed.  So an entry is always in a cache, in the index, or in both.  A reader that found an entry in neither cache
-finds it in the index.  The searches in the index run on the *read lane* (threads for reads).
+finds it in the index.  The searches in the index run on the read threads.
 
 Two kinds of index rows are also in memory: rows of the newest flushes (``recent``), and rows that searches on the read
-lane have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
+threads have found (``looked_up``).  The reactor thread adds and drops the looked-up rows.  It drops a row when a newer
 copy of one of its entries arrives.  It ignores the rows of a search if a flush has ended since the search began,
 because the flush may have stored newer rows of the same entries.
 """
@@ -43,8 +43,8 @@ _ROWS_AHEAD = 2048
 _NEAR = 2048
 """A search also reads the next index rows if it begins at most this many entries after the rows of the last search.
 
-The distance is rarely one entry, even if a client reads the ledger in order, because several threads of the read lane
-serve one connection.
+The distance is rarely one entry, even if a client reads the ledger in order, because several read threads serve one
+connection.
 """
 
 _MOST_AHEAD = 64  # maximum number of ledgers for which the rows of the last search are kept in memory
@@ -59,7 +59,7 @@ def storage_error(error: OSError, directory: str) -> StorageError:
 
     The error of a full disk becomes a NoWritableDirectoryError, because the disk may have space again later.
 
-    :param directory: the path to name if ``error`` names no file.
+    :param directory: the path for the error text if ``error`` has no file name.
     """
     text = f"{error.filename or directory}: {error.strerror or error}"
     return NoWritableDirectoryError(text) if error.errno in _FULL else StorageError(text)
@@ -75,7 +75,7 @@ class DirectoryStorage:
     :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
-    :ivar flushed_bytes: bytes of all records that were flushed so far.
+    :ivar flushed_bytes: total size in bytes of all records that were flushed so far.
     :ivar entries: number of entries in entry logs: the last result of :meth:`count_live`, plus the entries flushed
         since.
     """
@@ -224,7 +224,8 @@ class DirectoryStorage:
     def not_written(self) -> None:
         """End a failed flush: merge the two write caches, and keep the newest copy of each entry.
 
-        So the next checkpoint also writes the entries of the failed flush, before it moves the journal marks.
+        So the next checkpoint also writes the entries of the failed flush, before it moves the replay marks of the
+        journals.
         """
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -328,9 +329,10 @@ class DirectoryStorage:
         batch.mixed += short
 
     def count_live(self) -> dict[int, tuple[int, int]]:
-        """Count the live entries and their bytes in each entry log; set :attr:`entries`.
+        """Return, for each entry log, the number and the total size of its live entries; set :attr:`entries`.
 
-        Called on the maintenance lane (a thread).
+        Called on the maintenance thread.
+
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 

@@ -140,7 +140,7 @@ class IndexRow(NamedTuple):
     """An index row: where the consecutive entries ``first`` to ``last`` of a ledger are in the entry log ``log_id``.
 
     :ivar offset: offset in the entry log of the first record, which begins with its 4-byte size field.
-    :ivar sizes: bytes of each record, size field included: one number if all are equal, else a big-endian ``u32`` each.
+    :ivar sizes: bytes in each record, size field included: one number if all are equal, else a big-endian ``u32`` each.
     :ivar checksums: the CRC32C (big-endian ``u32``) of each block of :data:`CHECKSUM_BLOCK` bytes from ``offset`` on;
         the last block may be shorter.  Empty if they are unknown, because the row was trimmed or rebuilt.
     """
@@ -192,7 +192,7 @@ class IndexBatch:
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     :ivar least_commits: minimum number of commits that the index reports after this commit.  A new index continues from
-        the number in the replay marks, because a start refuses an index with a lower number as outdated.
+        the number in the replay marks (files of :mod:`.journal.log_mark`); a start refuses an index with a lower one.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -233,7 +233,7 @@ class IRunIndex(Interface):
         """Make a running :meth:`check` and all later checks fail with a StorageError.  Any thread may call this."""
 
     def commit(batch: IndexBatch) -> None:
-        """Apply a ``batch`` completely or not at all; it is durable on return.  Called on the flush lane (thread).
+        """Apply a ``batch`` completely or not at all; it is durable on return.  Called on the flush thread.
 
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
@@ -278,7 +278,7 @@ IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
 
 
 class JournalPosition(NamedTuple):
-    """A position in a journal, ordered by file and offset.  A mark is the position at which a replay begins."""
+    """A position in a journal, ordered by file and offset."""
 
     file_id: int = 0
     offset: int = 0
@@ -445,11 +445,11 @@ class ICheckpoint(Interface):
         """
 
     def persist_marks() -> None:
-        """Write the new journal marks, after all directories were written.  Called on any lane (thread).
+        """Write the new replay marks of the journals, after all directories were written.  Called on any thread.
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written; the
             marks are unchanged.
         """
 
     def finish() -> None:
-        """Drop the write caches that were written; keep the others.  Called on the reactor thread, as the last step."""
+        """Drop the written write caches; keep a cache whose write failed.  The last step, on the reactor thread."""

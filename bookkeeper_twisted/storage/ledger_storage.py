@@ -124,7 +124,7 @@ class LedgerStorage:
         :param ledger_dirs: paths of the ledger directories, each ending in ``current``.
         :param index_dirs: for each ledger directory, the path of its index directory.
         :param make_index: opens an index.
-        :param persist_marks: writes the journal marks and makes them durable; called on a flush lane (a thread).
+        :param persist_marks: writes the replay marks of the journals and makes them durable; called on a flush thread.
         :raises StorageError: the directories cannot be served; the text tells why and what to do.
         """
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):

@@ -9,7 +9,7 @@ strings are sorted by ledger and entry::
     16  u32   entries
     20  u32   entry log
     24  u32   offset of the first record
-    28  u32   bytes of each record, its 4-byte size field included
+    28  u32   size in bytes of each record, its 4-byte size field included
     32  u32   CRC32C of the records
 """
 

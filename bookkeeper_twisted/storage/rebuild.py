@@ -140,8 +140,9 @@ def rebuild_index(
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, marked: int) -> IRunIndex:
     """Delete all index rows of entries from the old index; the ledger states stay.
 
-    If the old index is older than the replay marks, some of its states are out of date: a ledger may have been fenced,
-    or have been stored again after its deletion.  So all ledgers become fenced, and none counts as deleted.
+    If the old index is older than the replay marks (where a replay of the journals begins), some of its states are out
+    of date: a ledger may have been fenced, or have been stored again after its deletion.  So all ledgers become fenced,
+    and none counts as deleted.
 
     :param marked: the number of commits of the index according to the replay marks.
     :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.

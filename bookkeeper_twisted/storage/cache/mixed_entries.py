@@ -1,8 +1,8 @@
 """The part of the write cache for single entries of many ledgers: entries outside runs of consecutive entries.
 
-An object for each entry or ledger would cost more than the entry: Python needs time to create it, and the garbage
-collector needs time to visit it.  So the entries are appended to columns in their order of arrival.  A column is a list
-of one field, such as the ledger id; an entry has the same index in all columns.  A dictionary contains, for each
+An object for each entry or ledger would cost more than the entry: Python needs time to create it, and Python's garbage
+collector needs time to examine it.  So the entries are appended to columns in their order of arrival.  A column is a
+list of one field, such as the ledger id; an entry has the same index in all columns.  A dictionary contains, for each
 ledger, the index of its newest entry.  Another column contains, for each entry, the index of the previous entry of its
 ledger.  In the columns, the entry ids of a ledger always ascend.  An entry is refused if its id is not higher than the
 last id of its ledger.
@@ -148,7 +148,8 @@ class Scattered:
 
     :ivar entries: the entries in the order in which they were requested; None for each entry that is not in memory.
     :ivar cached: number of entries that were found in the write caches.
-    :ivar read, read_bytes: number of entries that were read from entry logs through the page cache, and their bytes.
+    :ivar read, read_bytes: number of entries that were read from entry logs through the page cache, and their size in
+        bytes.
     """
 
     __slots__ = ("entries", "cached", "read", "read_bytes")
@@ -163,7 +164,7 @@ class SortedEntries:
 
     :ivar ledger_ids, entry_ids, entries: the ledger id, the entry id and the bytes of each entry.
     :ivar starts: the index of the first entry of each run (consecutive entries of one ledger).
-    :ivar total: number of bytes of the records of all entries; each record has 4 bytes for its size.
+    :ivar total: size in bytes of the records of all entries; a record is a size field of 4 bytes and the entry.
     """
 
     __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "total", "_ends")
@@ -185,8 +186,7 @@ class SortedEntries:
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
         """Call ``of_sorted`` with this object; return its result in a list of one item.
 
-        The class :class:`.EntryRun` has a method ``each`` that calls ``of_run`` instead, so that a caller need not know
-        which of the two classes an object has.
+        :meth:`.EntryRun.each` calls ``of_run`` instead.  So the same call works for an object of either class.
         """
         return [of_sorted(self)]
 
@@ -384,7 +384,7 @@ class MixedEntries:
         self._newest.pop(ledger_id, None)
 
     def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
-        """Yield all entries, sorted by ledger and entry, in groups of some thousand entries.
+        """Yield all entries, sorted by ledger and entry, some thousand at a time.
 
         Another thread may remove entries during the iteration.
 

@@ -12,7 +12,7 @@ class ReadCache:
     """A cache of runs (consecutive entries) that were read from disk; it drops the least recently used run.
 
     :ivar limit: maximum number of bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
-    :ivar cost: bytes of the cached runs, with the same overhead.
+    :ivar cost: size in bytes of the cached runs, with :data:`RUN_OVERHEAD` bytes added for each run.
     :ivar n_entries: number of entries in the cached runs.
     """
 

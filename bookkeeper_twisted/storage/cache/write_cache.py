@@ -178,7 +178,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the entries of ``ledger_id`` here: a list of runs of consecutive entries, and a view of the others."""
+        """Return the entries of ``ledger_id`` here: runs of consecutive entries, and a view of its single entries."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 

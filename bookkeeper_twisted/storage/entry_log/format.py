@@ -100,7 +100,7 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 def encode_map(sizes: Mapping[int, int]) -> bytes:
     """Encode the ledgers map of a log as records, which follow the last entry of a sealed log.
 
-    :param sizes: for each ledger, the bytes of its records in the log, size fields included.
+    :param sizes: for each ledger id, the total size in bytes of its records in the log, size fields included.
     """
     parts, pairs = [], iter(sorted(sizes.items()))
     while batch := list(islice(pairs, MAP_BATCH)):
@@ -114,7 +114,7 @@ def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
 
     :param data: the bytes of the file from the map's offset on.
     :param ledgers: number of ledgers in the map, according to the header.
-    :returns: for each ledger, the bytes of its records; None if the map is incomplete.
+    :returns: for each ledger id, the total size in bytes of its records; None if the map is incomplete.
     """
     sizes: dict[int, int] = {}
     for part in _map_batches(data):

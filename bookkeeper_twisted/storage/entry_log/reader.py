@@ -1,8 +1,8 @@
 """Reads entries from entry logs, at the offsets in index rows, and verifies them.
 
-The reactor thread and the threads for reads (the *read lane*) share one reader without locks.  A thread takes an open
-file out of a pool, uses it alone, and puts it back; so no file is closed while it is read.  The reactor thread has a
-pool of its own.  It opens no files itself: the read lane opens logs for it and adds them to its pool.
+The reactor thread and the read threads share one reader without locks.  A thread takes an open file out of a pool, uses
+it alone, and puts it back; so no file is closed while it is read.  The reactor thread has a pool of its own.  It opens
+no files itself: the read threads open logs for it, and add them to its pool.
 """
 
 import errno
@@ -28,7 +28,7 @@ from ..ledger_dirs import entry_log_name
 _HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size, ledger id, entry id
 
 WARMED = 256 * 1024
-"""Size in bytes of the block that the kernel is asked to read in advance after a small read, for reads near it."""
+"""After a small read, the kernel is asked to read the surrounding block of this number of bytes in advance."""
 
 MOST_HINTS = 4096
 """Maximum number of read-ahead requests to the kernel without success.
@@ -96,8 +96,8 @@ class IdleLogs:
 class EntryLogReader:
     """A reader of the entry logs of one directory.
 
-    :param max_open: maximum number of idle open files for the read lane, and as many for the reactor thread.
-    :ivar reads: number of reads on the read lane so far.
+    :param max_open: maximum number of idle open files for the read threads, and as many for the reactor thread.
+    :ivar reads: number of reads on the read threads so far.
     :ivar tells_resident: whether the file system supports reads that never wait for the disk: such a read fails if its
         bytes are not in the page cache.
     """
@@ -116,15 +116,16 @@ class EntryLogReader:
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         """Read entries of an index row from ``entry_id`` on, as many as fit ``max_bytes``, at least one.
 
-        Called on the read lane (thread).
+        Called on a read thread.
 
         If any of these entries is damaged, only the first entry is read, so that an intact first entry stays readable.
-        Only complete blocks are verified against their checksums.  The client verifies the digest of each entry.
+        If the row has checksums (one for each 64 KiB of its records), each block that is read completely is verified.
+        The client verifies the digest of each entry.
 
         :param row: the index row that contains ``entry_id``.
         :param max_bytes: maximum number of bytes of the returned records; a single entry may be longer.
-        :raises DamageError: the entry log does not have these entries at that offset.  If the log file is missing, the
-            error is a LostLogError.
+        :raises DamageError: the entry log does not have these entries at the offset in ``row``.  If the log file is
+            missing, the error is a LostLogError.
         :raises OSError: the log could not be read.
         """
         try:
@@ -167,7 +168,7 @@ class EntryLogReader:
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log was just deleted, or too many files are open: the read lane serves these reads instead
+            return  # the log was just deleted, or too many files are open: a read thread will read the entry
         try:
             file.pread_resident(1, 0)
         except BaseException as e:

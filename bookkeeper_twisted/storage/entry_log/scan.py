@@ -105,7 +105,9 @@ class LogScan:
 
 
 def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
-    """Return, for each ledger in a log, the bytes of its records: from the ledgers map, or without a map by a scan.
+    """Return the total size in bytes of the records of each ledger in a log, by ledger id.
+
+    The sizes are in the ledgers map of the log; if the log has no map, it is scanned.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :param log_id: the id of the log.

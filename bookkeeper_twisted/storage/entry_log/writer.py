@@ -11,7 +11,7 @@ log, and the next entries go to a new log.
 Logs are written in complete blocks, past the page cache.  A sync first fills up the last block with filler: bytes that
 every reader skips.
 
-All methods block, may raise :class:`OSError`, and run on the flush lane (the thread that writes entry logs).
+All methods block, may raise :class:`OSError`, and run on the flush thread, which writes the entry logs.
 """
 
 import posixpath

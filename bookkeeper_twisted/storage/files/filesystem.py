@@ -46,7 +46,7 @@ ROOM = 1024 * 1024
 """Maximum number of bytes that one direct read or write transfers."""
 
 BLOCK = 4096
-"""Direct reads begin and end at multiples of this number of bytes, which every disk's sector size divides."""
+"""Direct reads begin and end at multiples of this number of bytes, a multiple of the sector size of every disk."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
 _SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE

@@ -36,7 +36,10 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Number of generations (blocks of one flush or merge) of one level that a merge combines to one generation."""
+"""Number of generations of one level that a merge combines to one.
+
+A generation is the blocks that one flush or merge wrote.
+"""
 
 MERGED_FOR_EACH = 3
 """Number of index rows in blocks that a commit merges for each row that it adds to a block.
@@ -82,7 +85,7 @@ class BlockWriter(StoredBlocks):
         return Generation(number, level, role, lowest_log, highest_log)
 
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
-        """Add packed index rows (36 bytes each) to a generation, the blocks of one flush or merge.
+        """Add packed index rows (36 bytes each) to a generation: the blocks that one flush or merge wrote.
 
         :param number: the number of the generation.
         :param packed: the packed rows, sorted by ledger and entry.
@@ -102,7 +105,10 @@ class BlockWriter(StoredBlocks):
         self.generations = []
 
     def save(self) -> None:
-        """Write the list of generations (blocks of one flush or merge) to the index file if the list has changed."""
+        """Write the list of generations to the index file if it has changed.
+
+        A generation is the blocks that one flush or merge wrote.
+        """
         if self.generations != self._saved:
             packed = pack_generations(self.generations)
             self._connection.execute("UPDATE state SET generations = ? WHERE rowid = 1", (packed,))
@@ -193,7 +199,7 @@ class BlockWriter(StoredBlocks):
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
-        """Remove a generation (the blocks of one flush or merge) from the list of generations if it has no blocks."""
+        """Remove a generation (the blocks that one flush or merge wrote) from the list if it has no blocks left."""
         if self.following(generation.number, b"") is None:
             self.generations.remove(generation)
 
@@ -207,7 +213,10 @@ class BlockWriter(StoredBlocks):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
     def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level that are being merged, or should be merged now, oldest first."""
+        """Return the generations of a level that are being merged, or should be merged now, oldest first.
+
+        A generation is the blocks that one flush or merge wrote.
+        """
         of_level = [each for each in self.generations if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
@@ -219,7 +228,10 @@ class BlockWriter(StoredBlocks):
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
     def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation to which a merge moves the rows of ``sources``; create it if the merge begins now."""
+        """Return the generation to which a merge moves the rows of ``sources``; create it if the merge begins now.
+
+        A generation is the blocks that one flush or merge wrote.
+        """
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
         for each in self.generations:
             if each.level == level and each.role == TARGET:
@@ -234,10 +246,10 @@ class BlockWriter(StoredBlocks):
         return self.generations[index]
 
     def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
-        """Move the packed index rows with the lowest keys from all ``sources`` to the end of ``target``.
+        """Do one step of a merge: move the 36-byte index rows with the lowest keys from ``sources`` to ``target``.
 
-        :param sources: the generations (blocks of one flush or merge) that are merged; each row has 36 bytes.
-        :param target: the generation to which the rows are moved.
+        :param sources: the generations that are merged; each is the blocks that one flush or merge wrote.
+        :param target: the generation that the merge writes; the rows are added at its end.
         :returns: the number of moved rows.
         """
         count = STEP_BLOCKS // len(sources)

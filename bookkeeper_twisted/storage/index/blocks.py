@@ -130,7 +130,7 @@ def cut_rows(rows: bytes) -> tuple[bytes, ...]:
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
-    """Return (entry log id, number of entries, bytes of their records) for each 36-byte index row in ``rows``."""
+    """Return (entry log id, number of entries, total size of their records) for each 36-byte index row in ``rows``."""
     numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
@@ -184,7 +184,7 @@ class Block:
 def block_values(generation: int, rows: bytes) -> Values:
     """Return the values of a block of packed index ``rows`` for the columns of the SQLite tables.
 
-    :param generation: the number of its generation (blocks of one flush or merge).
+    :param generation: the number of its generation (the blocks that one flush or merge wrote).
     :param rows: its packed rows (36 bytes each) in one byte string.
     """
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
@@ -198,7 +198,7 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
     """Join sorted ``packed`` index rows to blocks; return each block's values for the columns of the SQLite tables.
 
-    :param generation: the number of the generation (blocks of one flush or merge) to which the blocks belong.
+    :param generation: the number of the generation (the blocks that one flush or merge wrote) to which they belong.
     :param packed: the rows, 36 bytes each.
     """
     return [block_values(generation, rows) for rows in joined(packed)]
@@ -236,7 +236,7 @@ class Generation(NamedTuple):
     highest_log: int
 
     def has_one_of(self, log_ids: Iterable[int]) -> bool:
-        """Test whether index rows in this generation's blocks may refer to any of the entry logs ``log_ids``."""
+        """Test whether an index row in these blocks may refer to any of the entry logs ``log_ids``."""
         return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
 
 
@@ -244,13 +244,13 @@ WHOLE, SOURCE, TARGET = range(3)
 
 
 def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Encode the list of ``generations`` (each: the blocks of one flush or merge), with a CRC32C."""
+    """Encode the list of ``generations`` (each: the blocks that one flush or merge wrote), with a CRC32C."""
     packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 
 
 def generations_from(packed: object) -> list[Generation]:
-    """Decode the list of the generations of blocks (each: the blocks of one flush or merge).
+    """Decode the list of generations (each: the blocks that one flush or merge wrote).
 
     :raises DamageError: the list is damaged.
     """

@@ -133,8 +133,9 @@ def read_commits(connection: sqlite3.Connection) -> int:
     """Return the number of commits of the index; 0 if only earlier versions of this bookie have written it.
 
     The number is in the second row of the table ``state``, in the column ``generations``.  Earlier versions of this
-    bookie know only the first row.  But when they write the list of generations, they write it to all rows.  So a value
-    that does not have the length of a number counts as missing.
+    bookie know only the first row, in which this column has the list of generations (the blocks that each flush or
+    merge wrote).  But they write this list to all rows.  So a value that does not have the length of a number counts as
+    missing.
 
     :param connection: a connection to the index file.
     :raises DamageError: the number is damaged.
@@ -168,7 +169,7 @@ def _state(connection: sqlite3.Connection, column: str, row: int) -> object:
 
 
 def read_generations(connection: sqlite3.Connection) -> list[Generation]:
-    """Return the list of the generations of blocks (the blocks of one flush or merge), oldest first.
+    """Return the list of generations, oldest first; a generation is the blocks that one flush or merge wrote.
 
     :param connection: a connection to the index file.
     :raises DamageError: the list of generations is damaged.
@@ -240,7 +241,9 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened, and its list of generations (blocks of one flush or merge).
+    """Check the structure of an index that is being opened, and its list of generations.
+
+    A generation is the blocks that one flush or merge wrote.
 
     :param writer: the connection that commits to the index.
     :param path: path of the file, for error texts.

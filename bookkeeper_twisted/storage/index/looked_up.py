@@ -140,7 +140,7 @@ class LookedUpRows:
     If the rows exceed the limit, the rows of the least recently used ledger are dropped.
 
     :ivar limit: maximum number of bytes of the cached rows.
-    :ivar cost: bytes of the cached rows.
+    :ivar cost: size in bytes of the cached rows.
     """
 
     __slots__ = ("limit", "cost", "_ledgers")

@@ -5,8 +5,8 @@ has short runs of many ledgers, their rows are *packed*: written in a form of 36
 module keeps a copy of the packed rows of each of the newest flushes, for clients that read many ledgers just after the
 writes.
 
-The flush lane (a thread) adds the rows of each new flush, and drops the rows of the oldest flush; any thread reads.  No
-lock is needed, because the list of flushes is never changed, only replaced by a new list.
+The flush thread adds the rows of each new flush, and drops the rows of the oldest flush; any thread reads.  No lock is
+needed, because the list of flushes is never changed, only replaced by a new list.
 """
 
 from bisect import bisect_right

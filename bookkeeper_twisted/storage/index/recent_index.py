@@ -1,9 +1,10 @@
 """The index rows of the newest flushes, in memory: a read of a new entry needs no search in the index file.
 
-A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file: some packed
-(in a form of 36 bytes), the others unpacked.  This module keeps copies of both kinds, in two parts (:mod:`.recent_rows`
-for unpacked rows, :mod:`.recent_blocks` for packed rows).  No entry is in both: when a row is added to one, the rows of
-the same entries are dropped from the other.  The flush lane (a thread) adds and drops rows; any thread reads.
+A flush writes the entries of a write cache to entry logs, and commits their index rows to the index file: some rows
+packed (in a form of 36 bytes), the other rows unpacked.  This module keeps copies of both kinds, in two parts
+(:mod:`.recent_rows` for unpacked rows, :mod:`.recent_blocks` for packed rows).  No entry is in both: when a row is
+added to one, the rows of the same entries are dropped from the other.  The flush thread adds and drops rows; any thread
+reads.
 """
 
 from collections.abc import Collection, Sequence

@@ -89,7 +89,7 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Encode index ``rows`` in their packed form of 36 bytes, in groups of some thousand rows.
+    """Encode index ``rows`` in their packed form of 36 bytes, some thousand rows in each object.
 
     :param rows: the rows; no entry is in two rows, and :func:`can_be_packed` is true for each row.
     """

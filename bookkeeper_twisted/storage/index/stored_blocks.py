@@ -51,7 +51,7 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 class StoredBlocks:
     """The blocks of packed index rows (36 bytes each) that an SQLite connection sees in its present transaction.
 
-    :ivar generations: the generations (each: the blocks of one flush or merge), the oldest first.
+    :ivar generations: the generations (each: the blocks that one flush or merge wrote), the oldest first.
     :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
     """
 
@@ -110,7 +110,7 @@ class StoredBlocks:
                 others += likely[middle:]
                 del likely[middle:]
             elif not packed and generation.role == SOURCE:
-                # a merge has moved the rows with low keys out of this generation: search the other sources of the merge
+                # a merge has moved the rows with low keys out of these blocks: search the other sources of the merge
                 # last
                 others += [each for each in likely if each[1:3] == generation[1:3]]
                 likely = [each for each in likely if each[1:3] != generation[1:3]]
@@ -191,7 +191,7 @@ class StoredBlocks:
             key = block.last
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return, for each entry log, the number of entries and the bytes of their records; this reads all blocks.
+        """Return, for each entry log, the number of entries and the size of their records; this reads all blocks.
 
         Damaged blocks are left out.  This is safe, because other checks find the damage before an entry log is deleted.
         """
@@ -211,14 +211,14 @@ class StoredBlocks:
     def floor(self, number: int, key: bytes) -> Block | None:
         """Return the last block of a generation that begins at or before ``key``, or None.
 
-        :param number: the number of the generation (blocks of one flush or merge).
+        :param number: the number of the generation (the blocks that one flush or merge wrote).
         """
         values = self._connection.execute(_FLOOR, (number, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.generation == number else None
 
     def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks, at most ``limit``, of a generation (blocks of one flush or merge).
+        """Return the first blocks, at most ``limit``, of a generation (the blocks that one flush or merge wrote).
 
         If fewer blocks are found, verify that damage does not hide another block.
 
@@ -233,10 +233,10 @@ class StoredBlocks:
     def following(self, number: int, key: bytes) -> Block | None:
         """Return the first block of a generation whose first key is higher than ``key``, or None.
 
-        Verify the block before the key, too.  At the end of the generation, verify the first block of the next
-        generation.
+        Verify the block before the key, too.  At the end of the generation, verify the first block of the
+        next generation.
 
-        :param number: the number of the generation (blocks of one flush or merge).
+        :param number: the number of the generation (the blocks that one flush or merge wrote).
         """
         self.floor(number, key)
         return self._behind(number, key)
@@ -254,7 +254,7 @@ class StoredBlocks:
 
 
 class Cursor:
-    """A cursor that visits ascending keys of one generation (the blocks that one flush or one merge wrote).
+    """A cursor that moves to ascending keys of one generation (the blocks that one flush or one merge wrote).
 
     :ivar block: the last block whose first key is not higher than the key at which the cursor is; None if there is no
         such block.

@@ -118,7 +118,7 @@ class StoredRuns:
         return found
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return, for each entry log, the number of entries and the bytes of their records; this reads all rows."""
+        """Return, for each entry log, the number of entries and the size of their records; this reads all rows."""
         return {log_id: (count, n_bytes) for log_id, count, n_bytes in self._connection.execute(_LIVE)}
 
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:

@@ -6,8 +6,8 @@ only a rename and a sync of the directory.  A sync after a write to existing blo
 write that extends the file.  So old files are renamed to spare files and overwritten later (recycled), and new files
 are filled with zeros in advance.
 
-Two lanes (worker threads) share a JournalFiles object: ``take`` runs on the journal lane, ``prepare`` and ``release``
-on one other lane.  They pass files to each other through deques, whose operations are atomic.
+Two threads share a JournalFiles object: ``take`` runs on the journal thread, ``prepare`` and ``release`` on one other
+thread.  They pass files to each other through deques, whose operations are atomic.
 """
 
 import errno
@@ -33,8 +33,9 @@ _AT_ONCE = 1 << 20  # number of zeros in a new file if the journal waits for it;
 class JournalSettings:
     """Settings for the files of a journal; all sizes are in bytes.
 
-    :ivar max_size: a file that is longer than this gets no more groups; the next file is begun.
-    :ivar alignment: each group of records is padded up to a multiple of this number, itself a multiple of 512.
+    :ivar max_size: a file that is longer than this gets no more records; the next file is begun.
+    :ivar alignment: each group of records (written and synced together) is padded up to a multiple of this number,
+        itself a multiple of 512.
     :ivar block: each group is followed by zeros up to a multiple of this number, itself a multiple of 512.  So whole
         pages are written, and the kernel never has to read the rest of a page of a recycled file.
     :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
@@ -136,13 +137,14 @@ class JournalFiles:
         return end <= self.sizes.newest.size
 
     def make_room(self, file: IFile, end: int) -> None:
-        """Extend the newest file if the next group, which ends at offset ``end``, does not fit into its recorded size.
+        """Extend the newest file if the next group of records does not fit into its recorded size.
 
         The new size is durable and recorded before the group is written, so that a later start notices if something has
         cut the file.  A file with ``max_size`` bytes is not extended.  Neither is a file on a disk that is full, or
         cannot allocate space in advance: each write of a group then extends it.
 
         :param file: the newest file.
+        :param end: offset at which the next group will end.
         """
         known, limit = self.sizes.newest, self._settings.max_size
         if end <= known.size or known.size >= limit or not self._may_grow:
@@ -254,7 +256,7 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Delete the journal file ``file_id``, which has no groups of records; its id is not used again."""
+        """Delete the journal file ``file_id``, to which no record was written; its id is not used again."""
         self.sizes.forget(file_id)
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
@@ -268,7 +270,7 @@ class JournalFiles:
                 blank.file.close()
 
     def _collect_spares(self) -> int:
-        """Find the spare files that an earlier process has left; keep at most ``max_spares``, and delete the others.
+        """Find the spare files that an earlier process has left; if they are more than ``max_spares``, delete the rest.
 
         If the directory has no journal file, delete all spare files.
 

@@ -64,8 +64,8 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 class FileMark:
     """The identification (file mark) in the header of a journal file that this bookie wrote; Apache's files have none.
 
-    The trailer of each group of records repeats the mark.  A reader accepts only trailers with the mark of their file.
-    So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
+    The trailer of each group of records repeats the file mark.  A reader accepts only trailers with the mark of their
+    file.  So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
 
     :ivar file_id: id of the journal file.  The name of the file has an older id if a power cut has undone its renaming.
     :ivar nonce: 8 bytes, different for each file; clients cannot guess them, so no entry can imitate a trailer.
@@ -89,7 +89,7 @@ class FileHeader:
 
     :ivar size: number of bytes of the header; the first record follows it.
     :ivar version: the version of the file format.
-    :ivar mark: the file mark; None in a file of Apache's bookie.
+    :ivar mark: the file mark (id and nonce of the file); None in a file of Apache's bookie.
     """
 
     version: int
@@ -99,7 +99,7 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """The decoded trailer at the end of a group of records.
+    """The decoded trailer at the end of a group of records, which were written together.
 
     :ivar start: offset of the group in its file.
     :ivar durable: the position up to which the journal was known to be durable when the group was written.
@@ -114,7 +114,7 @@ class Trailer:
 
 
 def pack_header(mark: FileMark) -> bytes:
-    """Encode the header of a journal file with the file mark ``mark``."""
+    """Encode the header of a journal file with the file mark ``mark`` (id and nonce of the file)."""
     head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
@@ -144,7 +144,9 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Return the size in bytes of the padding record at the end of a group, which contains filler and the trailer.
+    """Return the size in bytes of the padding record at the end of a group of records.
+
+    It contains filler and the trailer.
 
     :param length: offset at which the records of the group end.
     :param alignment: the padding record ends at a multiple of this number of bytes.
@@ -164,7 +166,7 @@ def pack_group(
 ) -> tuple[Sequence[bytes], int]:
     """Return the bytes of a group of records, in several byte strings, followed by at least one sector of zeros.
 
-    :param mark: the mark of the file.
+    :param mark: the file mark: id and nonce of the file.
     :param start: offset of the group, a multiple of 512.
     :param records: byte strings, each with one or more complete records.
     :param durable: the position up to which the journal is durable, for the trailer.
@@ -191,7 +193,7 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
     """Decode the trailer of a group of records.
 
     :param data: the 52 bytes of the trailer.
-    :param mark: the mark of the file.
+    :param mark: the file mark: id and nonce of the file.
     :returns: the trailer; None if the bytes are not a valid trailer, or are the trailer of another file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:

@@ -144,7 +144,7 @@ class Journal:
             self._files.release(mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # no file descriptor is left; the next call, with a higher mark, also releases these files
+                return  # no file descriptor is left; the next call of this method also deletes these files
             self._failure = error
             raise
 
@@ -234,7 +234,8 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # do not change ``durable``: the trailer of the first group in the new file must name the end of the old file
+        # do not change ``durable``: the trailer of the first group in the new file must contain the position of the end
+        # of the old file
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

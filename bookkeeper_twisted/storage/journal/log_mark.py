@@ -1,4 +1,4 @@
-"""The replay mark of a journal: where a replay begins.  Every ledger directory has a file with the mark::
+"""The replay mark of a journal: the position where a replay begins.  Every ledger directory has a file with it::
 
     0   i64  id of a journal file
     8   i64  offset in it
@@ -58,8 +58,8 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 def marked_commits(fs: IFileSystem, directory: str) -> int:
     """Return the minimum number of commits of the index of a ledger directory; 0 if it is unknown.
 
-    It is the highest number in all marks of the directory, even in marks of journals that were removed, because the
-    number of commits of an index never decreases.
+    It is the highest number in all replay marks of the directory, even in marks of journals that were removed, because
+    the number of commits of an index never decreases.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :raises OSError: a mark cannot be read.
@@ -70,7 +70,7 @@ def marked_commits(fs: IFileSystem, directory: str) -> int:
 
 
 def _valid(fs: IFileSystem, path: str) -> bytes:
-    """Return the content of the file of a mark; empty if the file is missing, torn or damaged."""
+    """Return the content of a file with a replay mark; empty if the file is missing, torn or damaged."""
     if not fs.exists(path):
         return b""
     file = fs.open(path)
@@ -92,7 +92,7 @@ def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[
 
 
 def _checked(numbers: bytes) -> bytes:
-    """Return the content of a mark's file: ``numbers`` (encoded), followed by their checksum."""
+    """Return the content of a file with a replay mark: ``numbers`` (encoded), followed by their checksum."""
     return numbers + _SUM.pack(crc32c(numbers))
 
 

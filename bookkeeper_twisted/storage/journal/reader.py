@@ -1,7 +1,8 @@
-"""Reads one journal file: a file of our bookie group by group, a file of Apache's bookie by Apache's rules.
+"""Reads one journal file: a file of our bookie one group at a time, a file of Apache's bookie by Apache's rules.
 
-A reader needs memory for one chunk of the file and for the largest group.  A length field may be damaged, so the reader
-allocates memory for a group only after it has verified the trailer of the group.
+A group is the records that were written and synced together.  A reader needs memory for one chunk of the file and for
+the largest group.  A length field may be damaged, so the reader allocates memory for a group only after it has verified
+the trailer of the group.
 """
 
 import struct
@@ -64,7 +65,7 @@ class JournalEnd:
 class JournalReader:
     """A reader of the records of one journal file.
 
-    :ivar mark: the file mark in the header; None if Apache's bookie wrote the file.
+    :ivar mark: the file mark (id and nonce) in the header; None if Apache's bookie wrote the file.
     :ivar version: the version of the file format.
     :ivar start: offset of the first record in the file.
     :ivar at: during :meth:`records`, the offset of the first record in the list that was yielded last.  The other
@@ -97,7 +98,8 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.mark is None:
             return self._foreign_records(max(offset, self.start))
-        # a mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the sector
+        # a replay mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the
+        # sector
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:

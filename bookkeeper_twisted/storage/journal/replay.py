@@ -1,8 +1,9 @@
-"""Replays the journal of a directory from a mark on: yields every durable record, or raises an error.
+"""Replays the journal of a directory from its replay mark on: yields every durable record, or raises an error.
 
-The *end* of a file is the end of its last valid group.  The trailer of each group has a durable position: the position
-up to which the journal was durable when the group was written.  So a replay can notice that durable records are
-missing.  It raises an error, and the bookie does not start, in three cases:
+A *group* is the records that were written and synced together.  The *end* of a file is the end of its last valid group.
+The trailer of each group has a durable position: the position up to which the journal was durable when the group was
+written.  So a replay can notice that durable records are missing.  It raises an error, and the bookie does not start,
+in three cases:
 
 - A trailer after the end of a file has a durable position after this end.
 - The first group of a later file has such a durable position.
@@ -160,7 +161,7 @@ class JournalReplay:
         if is_continued and durable > self.end:
             raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
-            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have marks
+            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have file marks
                 raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
             return
         if is_continued:

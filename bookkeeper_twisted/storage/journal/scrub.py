@@ -15,7 +15,7 @@ from .reader import JournalReader
 
 
 class JournalScrub:
-    """One scrub of a journal, in steps on the maintenance lane (a thread), while the bookie writes to the journal.
+    """One scrub of a journal, in steps on the maintenance thread, while the bookie writes to the journal.
 
     :ivar damages: one text for each damage found so far, with file and offset.
     """

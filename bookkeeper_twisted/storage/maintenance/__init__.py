@@ -8,6 +8,6 @@ entry, so that consecutive entries need only one index row.  The new log is sync
 refers to it.  The index accepts a copy only for entries that are still in the old logs.  After a crash, there may be an
 incomplete new log, and old logs with few or no live entries.  Later garbage collections delete or compact these logs.
 
-All methods are synchronous and take limited time.  A service calls them one after the other, each on the lane (a worker
-thread) that its docstring names.
+All methods are synchronous and take limited time.  A service calls them one after the other, each on the thread that
+its docstring states.
 """

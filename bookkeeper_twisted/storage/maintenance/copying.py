@@ -79,7 +79,7 @@ class _JoinedRow:
 class LogCopy:
     """A new entry log to which a compaction copies live entries.
 
-    All methods are called on the maintenance lane (a thread); at the end, call :meth:`finish` or :meth:`abandon`.
+    All methods are called on the maintenance thread; at the end, call :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: the id of the new log.
     :param queue: writes the new log.

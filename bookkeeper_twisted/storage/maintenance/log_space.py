@@ -34,8 +34,8 @@ class LogSpace:
     def sealed_logs(self) -> list[int]:
         """Return the ids of all sealed (completed) logs; all index rows that refer to these logs are committed already.
 
-        Called on the flush lane (thread).  Checkpoints write logs and commit index rows on the same lane, so no
-        checkpoint is in progress during the call.
+        Called on the flush thread.  Checkpoints write logs and commit index rows on the same thread, so no checkpoint
+        is in progress during the call.
         """
         active = self.directory.log.active_log_id
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
@@ -58,7 +58,7 @@ class LogSpace:
     def missing(self) -> dict[str, int]:
         """Return the path of each missing log to which index rows refer, with the number of entries of these rows.
 
-        Called on the maintenance lane (a thread), while no log is deleted.
+        Called on the maintenance thread, while no log is deleted.
 
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
@@ -83,7 +83,7 @@ class LogSpace:
     def files(self) -> list[tuple[int, int]]:
         """Return (log id, size of the file in bytes) for every entry log, including the active log.
 
-        Called on the maintenance lane (a thread).
+        Called on the maintenance thread.
         """
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
@@ -98,7 +98,7 @@ class LogSpace:
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
         """Return the number of bytes of each ledger in ``log_id``, from its ledgers map.
 
-        Called on the maintenance lane (a thread).
+        Called on the maintenance thread.
 
         :returns: None if the log has no valid map.
         :raises OSError: the log cannot be read.
@@ -118,7 +118,7 @@ class LogSpace:
     def remove_left_over(self) -> int:
         """Delete the files that interrupted compactions have left.
 
-        Called on the maintenance lane (a thread), while no compaction runs.
+        Called on the maintenance thread, while no compaction runs.
 
         :returns: the number of deleted files.
         """
@@ -146,7 +146,7 @@ class LogSpace:
         return size
 
     def sync(self) -> None:
-        """Make the deletions durable.  Called on the maintenance lane (thread)."""
+        """Make the deletions durable.  Called on the maintenance thread."""
         self._fs.sync_directory(self.directory.path)
 
     def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":

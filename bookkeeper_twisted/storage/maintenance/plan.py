@@ -12,15 +12,18 @@ row there.
 """
 
 MOST_TARGETS = 8
-"""Maximum number of new logs for one group of old logs.  The old logs take space until all new logs are finished."""
+"""Maximum number of new logs for the old logs that are compacted together.
+
+The old logs need disk space until all new logs are finished.
+"""
 
 
 @attrs.frozen
 class LogUsage:
     """The size of a completed entry log, and the number of its live bytes.
 
-    :ivar size: bytes of all records of the log.
-    :ivar live: bytes of those records of the log to which index rows refer.
+    :ivar size: size in bytes of all records of the log.
+    :ivar live: size in bytes of those records of the log to which index rows refer.
     :ivar error: why the log cannot be read; empty if it can be read.  If it cannot, ``size`` is equal to ``live``.
     """
 

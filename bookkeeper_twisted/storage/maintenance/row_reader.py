@@ -144,7 +144,7 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """Cuts the records of all index rows into steps of limited size; called on the maintenance lane (a thread).
+    """Cuts the records of all index rows into steps of limited size; called on the maintenance thread.
 
     :ivar after: ledger id and first entry id of the last row whose last piece was returned in a step.
     :ivar is_last: whether the steps so far contain all rows of the index.
@@ -208,7 +208,9 @@ class RowCutter:
 
 
 class RowReader:
-    """Reads and verifies steps (groups of index rows) one after the other, on the maintenance lane (a thread).
+    """Reads and verifies steps one after the other, on the maintenance thread.
+
+    A step is the index rows, or parts of rows, whose records are read together.
 
     :meth:`close` closes the entry logs that were read.
 

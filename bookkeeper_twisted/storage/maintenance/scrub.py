@@ -96,7 +96,7 @@ _NOTHING = ScrubRecord()
 
 
 class Scrub:
-    """One pass over a ledger directory: verifies all its entries in steps, on the maintenance lane (a thread).
+    """One pass over a ledger directory: verifies all its entries in steps, on the maintenance thread.
 
     :ivar cutter: cuts the records of the index rows into steps.
     :ivar record: the state of this pass, which the caller stores from time to time.
