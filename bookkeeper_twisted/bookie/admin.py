@@ -262,12 +262,12 @@ class EntryLogFile:
 
 @attrs.frozen
 class EntryLogSpace:
-    """The live and the dead bytes in an entry log.
+    """The numbers of live and of dead bytes in an entry log.
 
     :ivar directory: path of the ``current`` directory that contains the log.
-    :ivar n_bytes: bytes of all entries in the log.
-    :ivar live: bytes of the entries of existing ledgers; the other bytes are freed by a compaction, or by the deletion
-        of the log.
+    :ivar n_bytes: size in bytes of all entries in the log.
+    :ivar live: size in bytes of the entries of existing ledgers; the other bytes are dead: a compaction or the deletion
+        of the log frees them.
     """
 
     directory: str

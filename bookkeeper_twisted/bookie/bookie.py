@@ -355,7 +355,7 @@ class Bookie:
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
         """Return an error if an entry certainly does not exist; None if the index must be searched."""
-        if entry_id < 0:  # no entry has a negative id; the callers have already replaced -1, which means the last entry
+        if entry_id < 0:  # no entry has a negative id; -1, which means the last entry, was replaced before the call
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:

@@ -36,7 +36,9 @@ class LastCheckpoint:
 
 
 class Checkpointer:
-    """A scheduler of checkpoints, which write entries from memory to the entry logs and release journal files.
+    """A scheduler of checkpoints, which write entries from memory to the entry logs.
+
+    After a checkpoint, the journal files that are not needed any more are recycled or deleted.
 
     :param on_written: called after each successful checkpoint, because the write cache has room again.
     :param on_failed: called with the error of each failed checkpoint.  Adds are still accepted as long as the write
@@ -100,8 +102,8 @@ class Checkpointer:
         :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # Take the journal marks before the checkpoint begins.  The storage already has every record before these
-            # marks, so a replay from these marks misses no record.
+            # Read the new replay marks (positions in the journals) before the checkpoint begins.  The storage already
+            # has every record before these positions, so a replay from there misses no record.
             marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
             checkpoint = self._storage.begin_checkpoint(marks)
             if checkpoint is None:
@@ -140,7 +142,7 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # Release the journal files that end before the replay marks, and prepare the next files.
+            # A replay begins at the new marks, so recycle or delete the journal files that end before them.
             for commit, mark in zip(self._commits, marks, strict=True):
                 commit.release_files(mark)
             if n_bytes:  # a checkpoint without entries would distort the metric of checkpoint sizes

@@ -1,4 +1,4 @@
-"""Reads entries from disk: one call on the read lane (threads for reads) loads all entries of a chunk of requests."""
+"""Reads entries from disk: one call on a read thread loads the entries for all requests of a received chunk."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _LEAST_ROOM = 256 * 1024
 class DiskReads:
     """Reads entries from disk for a bookie's requests.
 
-    Callers use it on the reactor thread; the reads run on the threads of the read lane.
+    All methods are called on the reactor thread; the reads run on the read threads.
 
     :param flush: sends the replies that were collected for the connections; called after the callbacks of each result.
     :param seconds: returns the time in seconds, by which failed reads of a ledger are logged at most once a minute.
@@ -63,7 +63,7 @@ class DiskReads:
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
-        """Read entries from disk on the read lane, whose threads read files.
+        """Read entries from disk, on a read thread.
 
         Fails with TooManyRequestsError if too many reads are waiting.
 
@@ -89,8 +89,8 @@ class DiskReads:
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Find the ranges of consecutive entries of a ledger on disk.
 
-        The search of a ledger may take long.  So only one ledger is searched at a time, and the other threads of the
-        read lane stay free for reads of entries.
+        The search of a ledger may take long.  So only one ledger is searched at a time, and the other read threads stay
+        free for reads of entries.
 
         :returns: (first id, last id) of each range, ascending.  Fails with BookieIOError, or with TooManyRequestsError
             if too many reads are waiting.  A call that is cancelled before its search begins is skipped.
@@ -122,7 +122,7 @@ class DiskReads:
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
-        """Run ``work`` on a thread of the read lane, then pass its result to ``finish`` on the reactor thread.
+        """Run ``work`` on a read thread, then pass its result to ``finish`` on the reactor thread.
 
         The returned Deferred fires with the result of ``finish``.  When its callbacks have run, send the replies that
         they have queued.

@@ -42,7 +42,7 @@ class Work:
         self.cancelled = True
 
     def run(self) -> Any:
-        """Run the work, on a thread of its lane; return its result or a Failure."""
+        """Run the function on the present thread; return its result or a Failure."""
         try:
             return self.function(*self.args)
         except BaseException:

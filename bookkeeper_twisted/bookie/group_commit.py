@@ -1,14 +1,14 @@
-"""Group commit: the records that arrive while the journal is busy form its next group.
+"""Group commit: the records that arrive while the journal is busy are written and synced together, as one group.
 
-The reactor thread appends items (records and a completion) to a queue.  The journal lane, a thread, *drains* the queue:
-it writes all queued records by one ``write_group``, syncs once if an item requires it, and reports the group to the
-reactor thread by one call.  As long as the queue is not empty, the lane starts the next group without waiting for the
-reactor thread.
+The reactor thread appends items (records and a completion) to a queue.  The journal thread *drains* the queue: it
+writes all queued records by one ``write_group``, syncs once if an item requires it, and reports the group to the
+reactor thread by one call.  As long as the queue is not empty, the journal thread writes the next group without waiting
+for the reactor thread.
 
-If the lane is idle, what one turn of the reactor appends is one group, which begins at the end of this turn, or when it
-becomes too large for the following.  The reactor thread begins the write of a small group itself, which saves two
-hand-overs between threads (:meth:`.IStorageExecutor.write`).  Whoever writes has the token, so that groups are written
-one after the other, and their completions are called in this order.
+If the journal thread is idle, all records that one turn of the reactor appends are one group.  Its write begins at the
+end of this turn, or earlier if the group becomes too large for what follows.  The reactor thread begins the write of a
+small group itself, which saves two hand-overs between threads (:meth:`.IStorageExecutor.write`).  Only the thread that
+has the token may write, so groups are written one after the other, and their completions are called in this order.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ Done = Callable[[Exception | None], None]
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
 LOOP = "the event loop, which was busy or held up"
-"""A cause for which a record waits, as the log names it; the other causes are :data:`QUEUE` and :data:`SYNC`."""
+"""The text in the log for a cause of waiting; the texts of the other causes are :data:`QUEUE` and :data:`SYNC`."""
 
 BUSY_SECONDS = 0.1
 """Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
@@ -49,7 +49,7 @@ class CommitOptions:
     """The settings of a journal: when it writes and syncs, and how many bytes may wait for it.
 
     :ivar sync_data: whether records are acknowledged after the sync; if False, after the write (``journalSyncData``).
-    :ivar sync_interval: maximum number of seconds from the write of a group to its sync.
+    :ivar sync_interval: maximum number of seconds from the write of a record to its sync.
     :ivar max_wait: seconds that an idle journal waits for more records before it writes; 0: it writes at the end of the
         reactor's turn.
     :ivar enough_bytes: the wait of ``max_wait`` ends early when the queue has this many bytes.
@@ -80,7 +80,7 @@ class _Item:
 
 
 class _CommitGroup:
-    """The result of writing one group on the journal lane (the thread that writes the journal).
+    """The records that the journal thread writes together (a group), and the result of the write.
 
     :ivar items: the items to complete.  Items that need no sync are written to the journal, all others are synced.
     :ivar durable: position up to which the journal is synced.
@@ -88,7 +88,7 @@ class _CommitGroup:
     :ivar began: time in seconds at which the group was taken from the queue.
     :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
-    :ivar traced: what is noted of it for traces, if an add in it is traced.
+    :ivar traced: the data for the span of this write; None if no add in it is traced.
     """
 
     __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure", "traced")
@@ -103,7 +103,7 @@ class _CommitGroup:
 
     @property
     def n_entries(self) -> int:
-        """The number of entries in the records of the group."""
+        """The number of entries in these records."""
         return sum([item.n_entries for item in self.items])
 
 
@@ -111,8 +111,8 @@ class GroupCommit:
     """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
     :param lane: name of the lane (a queue of work with its own thread) on which the journal is written.
-    :param flush: sends the replies that were collected for the connections; called once after the completions of each
-        group.
+    :param flush: sends the replies that are queued for the connections; called once for each group of records (written
+        together), after all completions of the group.
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
     """
 
@@ -170,7 +170,7 @@ class GroupCommit:
 
     @property
     def completing(self) -> _CommitGroup | None:
-        """Return the group whose records are being completed now, None if there is none."""
+        """Return the group of records (written together) whose completions are being called now, or None."""
         return None if self._completing is None else self._completing[0]
 
     def waits(self) -> dict[str, float]:
@@ -190,7 +190,7 @@ class GroupCommit:
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queue complete records for the next group.
+        """Queue complete records for the next write to the journal.
 
         If ``records`` is empty, ``done`` is called after the completions of all records that were queued earlier.
 
@@ -359,15 +359,17 @@ class GroupCommit:
     def close(self) -> "Deferred[None]":
         """Do the same as :meth:`finish`, and fail every later append.
 
-        Call this before the journal is closed on another lane (thread).  Otherwise a group could be written while the
-        journal is being closed: its entries would be acknowledged, but lost.
+        Call this before the journal is closed on another thread.  Otherwise records could be written while the journal
+        is being closed: their entries would be acknowledged, but lost.
         """
         finished = self.finish()
         self._closed = True
         return finished
 
     def release_files(self, mark: JournalPosition) -> None:
-        """Release old journal files and prepare the next file; the present file may be written at the same time.
+        """Recycle or delete old journal files and prepare the next file.
+
+        The present file may be written at the same time.
 
         :param mark: position in the journal; files that end before it are no longer needed.
         """
@@ -408,7 +410,7 @@ class GroupCommit:
     # -- journal lane --
 
     def _drain(self) -> _CommitGroup:
-        """Write groups until the queue is empty.
+        """Write the queued records, in groups (each written together), until the queue is empty.
 
         Schedule the completion of each group but the last on the reactor thread; return the last group.
         """

@@ -28,8 +28,8 @@ class IStorageExecutor(Interface):
     """An executor of work outside the reactor thread, on named lanes (queues, each with its own thread or threads).
 
     Work on one lane runs in the order of its submission, except on ``"read"``, which may have several threads.  Lanes:
-    ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"`` for marks,
-    recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; ``"read"``.
+    ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"`` for replay
+    marks, recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; ``"read"``.
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
@@ -51,7 +51,7 @@ class IStorageExecutor(Interface):
     def notify(function: Callable[..., None], *args: Any) -> None:
         """Call ``function(*args)`` on the reactor thread.
 
-        Work calls this method from the thread of its lane.  The functions are called in the order of these calls.
+        Submitted work calls this method on its own thread.  The functions are called in the order of these calls.
         """
 
     def join() -> "Deferred[None]":
@@ -81,7 +81,7 @@ class IBookie(Interface):
         :param deferred_sync: whether the adds complete when the journal has written the entries, before it syncs them.
         :param high_priority: whether the bookie accepts the entries even while it is read-only.  It does so only while
             each ledger disk has more free bytes than the reserve for such adds, and the last checkpoint did not fail.
-        :param done: called one or more times; each call names some of the entries, and each entry is named exactly
+        :param done: called one or more times; each call passes some of the entries, and each entry is passed exactly
             once.  The error is None when the journal has synced these entries; with ``deferred_sync``, or if the bookie
             is configured without syncs, when the journal has written them.  Otherwise the error says why they were
             refused or not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError,
@@ -127,7 +127,7 @@ class IBookie(Interface):
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        """Read entries from disk by one call on the read lane, whose threads read files.
+        """Read entries from disk, by one call on a read thread.
 
         Later calls of :meth:`cached` or :meth:`resident` find these entries while they are in memory.
 

@@ -1,4 +1,4 @@
-"""The record of a journal group in which adds are traced."""
+"""The times of a group of journal records (written together) that contains traced adds."""
 
 import attrs
 
@@ -6,15 +6,16 @@ from ..tracing.spans import Span, SpanKind
 from ..tracing.traceparent import SpanIds
 
 JOURNAL_GROUP = "bookie.journal_group"
-"""The name of the span."""
+"""The name of the span of a group."""
 
 
 @attrs.define(eq=False)
 class TracedGroup:
-    """A journal group with traced adds.
+    """A group of journal records (written together) that contains traced adds.
 
-    :ivar began, ended: the seconds since the epoch at which it was taken from the queue, and complete.
-    :ivar ids: the ids of its span; None until that is made.
+    :ivar began, ended: when the records were removed from the queue, and when they were written and synced; in seconds
+        since the epoch.
+    :ivar ids: the ids of the span of this group; None until the span is made.
     """
 
     began: float
@@ -23,9 +24,10 @@ class TracedGroup:
     ids: SpanIds | None = None
 
     def span(self, parent: SpanIds, span_id: int) -> Span:
-        """Make the span.
+        """Make the span of the group, as a child of the span of its first traced add.
 
-        :param parent: the ids of the span of the first traced add in the group.
+
+        :param parent: the ids of the parent span.
         """
         self.ids = SpanIds(parent.trace_id, span_id)
         attributes = {"bookkeeper.entries": self.n_entries}

@@ -47,7 +47,7 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """Reads the bookie's directories for an administrator, on the threads that read files (the read lane).
+    """Reads the bookie's directories for an administrator, on the read threads.
 
     :param check: compares the cookies for :meth:`IBookieAdmin.check_directories`.
     """
@@ -106,10 +106,10 @@ class ServingParts:
 
     @classmethod
     def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
-        """Collect the parts of a serving bookie.
+        """Make this object from the directories and the maintenance of a bookie that begins to serve.
 
         :param directories: the bookie's directories.
-        :param maintenance: the background work to be controlled.
+        :param maintenance: the background work, which the administration starts, suspends and cancels.
         :param clock: the clock by which status reports estimate remaining times.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())

@@ -187,7 +187,7 @@ class DiskMonitor:
         )
 
     def _survey(self) -> "list[_Seen]":
-        """Check the ledger directories, then the journal directories; runs on the read lane.
+        """Check the ledger directories, then the journal directories; runs on a read thread.
 
         :raises OSError: no file descriptor is left; the result of the last check stays valid.
         """

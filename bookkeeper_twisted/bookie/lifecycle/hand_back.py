@@ -24,8 +24,8 @@ from .store import Store, StorePaths
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 """A function that shows the progress of an export.
 
-It is called with a directory and the number of bytes of its entries.  The context manager that it returns gives a
-function, which is called with the number of newly exported bytes.
+It is called with a directory and the number of bytes of its entries.  It returns a context manager, whose ``with``
+target is a function.  The export calls this function with the number of newly exported bytes.
 """
 
 
@@ -47,7 +47,8 @@ class HandBack:
     def run(self) -> list[Exported]:
         """Export the indexes, and replace our cookies by Apache's.
 
-        :returns: the result for each index directory; empty if an earlier export was complete.
+        :returns: the result for each index directory; empty if the directories have Apache's cookies, because an
+            interrupted run had exported all indexes.
         :raises InvalidCookieError: the directories do not belong to our bookie.
         :raises StorageError: the export failed; the directories still belong to our bookie.
         """
@@ -57,7 +58,7 @@ class HandBack:
         indexes = [current(path) for path in self.paths.indexes]
         exported: list[Exported] = []
         # If the cookies are those of Apache's bookie, the indexes already have Apache's format: Apache's bookie or an
-        # earlier export has written them.
+        # interrupted run of this export has written them.
         if not cookies.of_apache:
             self._check(indexes)
             self._replay()

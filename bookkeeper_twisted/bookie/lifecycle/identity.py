@@ -98,7 +98,7 @@ def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cook
 class CookieCheck:
     """A check that the cookies of the configuration, the directories and the metadata store agree.
 
-    Its methods do not block: they read and write the files on a lane (a worker thread).
+    Its methods do not block: they read and write the files on another thread.
 
     :param allow_expansion: whether new, empty ledger directories may be added to the bookie.
     :param take_over: whether to accept directories with cookies of Apache's bookie, which this bookie then takes over.
@@ -135,7 +135,7 @@ class CookieCheck:
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
         """Write the cookie to all directories, and then to the store.
 
-        :param on_lane: runs a function with its arguments on a lane that may write files.
+        :param on_lane: runs a function with its arguments on a thread that may write files.
         :raises MetadataError: the store refused the cookie, or failed.
         """
         cookie = self._expected.encode()

@@ -1,9 +1,9 @@
 """Replays the journals at the start: stores the records that follow each journal's replay mark.
 
 The replay mark of a journal is the position up to which all records are in the entry logs and indexes.  A replay is
-idempotent, and a crash may interrupt it anywhere: no journal file is released and no mark moves before the checkpoint
-that follows the replay.  When the write cache is full during the replay, a checkpoint writes the cached entries to
-disk, but moves no mark.  If a ledger disk has no space for the entries, all replayed entries stay in memory.
+idempotent, and a crash may interrupt it anywhere: no journal file is deleted or recycled and no mark moves before the
+checkpoint that follows the replay.  When the write cache is full during the replay, a checkpoint writes the cached
+entries to disk, but moves no mark.  If a ledger disk has no space for the entries, all replayed entries stay in memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,12 +23,12 @@ _MAX_RUN_BYTES = 1 << 20
 
 @attrs.define(eq=False)
 class ReplayProgress:
-    """The progress of the replay at a start.  The flush lane writes it, the reactor thread reads it.
+    """The progress of the replay at a start.  The flush thread writes it, the reactor thread reads it.
 
     :ivar journals: number of journals; 0 before the replay begins.
     :ivar journal: number of the journal that is being replayed, from 1 on.
     :ivar n_entries: number of entries that were stored so far.
-    :ivar n_bytes: bytes of the entries that were read so far, including those of deleted ledgers.
+    :ivar n_bytes: size in bytes of the entries that were read so far, even of deleted ledgers.
     :ivar ended: whether all records were read and stored; a checkpoint of the storage follows.
     """
 
@@ -54,7 +54,7 @@ def replay(
     """Store the records of all journals.
 
     :param journals: the journals, in the order of the configuration.
-    :param marks: the mark of each journal, from the last checkpoint.
+    :param marks: the replay mark of each journal, which the last checkpoint wrote.
     :param progress: updated during the replay.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.

@@ -34,8 +34,8 @@ class ILedgerStorageFactory(Interface):
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: the directory of the index of each ledger directory, in the same order.
         :param make_index: opens the index of a directory.
-        :param persist_marks: called at the end of each checkpoint, with the journal marks that were taken when the
-            checkpoint began.
+        :param persist_marks: called at the end of each checkpoint, with the replay marks that were passed to it at its
+            begin.
         :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
             do.
         """

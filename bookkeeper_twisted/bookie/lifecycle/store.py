@@ -1,7 +1,6 @@
-"""The files of a bookie as one object: journals, their marks, and the ledger storage.
+"""The files of a bookie as one object: journals, their replay marks, and the ledger storage.
 
-All methods block.  The bookie's service calls them on a worker thread, the flush lane, before it serves and after it
-has served.
+All methods block.  The bookie's service calls them on the flush thread, before it serves and after it has served.
 """
 
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ class StorePaths:
     def check_space(self, fs: IFileSystem, needed: int) -> None:
         """Check that there is disk space for the first journal file, in each directory that has no journal yet.
 
-        :param needed: bytes of the first journal file.
+        :param needed: size in bytes of the first journal file.
         :raises StorageError: the disk of such a directory has fewer free bytes than ``needed``.
         """
         for directory in map(current, self.journals):
@@ -89,8 +88,8 @@ class Store:
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
 
         def persist(positions: Sequence[JournalPosition]) -> None:
-            # A checkpoint calls this after it has committed the indexes.  Each mark also stores how many commits each
-            # index has, so that the next start notices if an index has lost commits.
+            # A checkpoint calls this after it has committed the indexes.  Each replay mark also stores how many commits
+            # each index has, so that the next start notices if an index has lost commits.
             commits = [directory.index.commits for directory in storage.directories]
             for mark, position in zip(marks, positions, strict=True):
                 mark.advance(position, commits)
@@ -110,8 +109,8 @@ class Store:
     def recover(self, progress: ReplayProgress | None = None) -> None:
         """Replay the journals and run a checkpoint, which moves each replay mark to the end of its journal.
 
-        If a ledger disk is full, marks and journals stay as they are, and a later checkpoint writes the replayed
-        entries.
+        If a ledger disk is full, the replay marks and the journals stay unchanged, and a later checkpoint writes the
+        replayed entries.
 
         :param progress: updated while the journals are replayed.
         """

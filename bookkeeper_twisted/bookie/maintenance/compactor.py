@@ -1,8 +1,8 @@
 """Compacts the entry logs of one ledger directory, step by step, within speed limits.
 
-Logs are compacted in groups.  Normally, the old logs of all groups are deleted together, when the compaction has ended.
-But if disk space is scarce, the old logs of each group are deleted before the next group.  On a full disk, a compaction
-can use the space reserve, a file that only keeps disk space occupied
+A few logs at a time, a group, are copied to new logs.  Normally, the old logs of all groups are deleted together, when
+the compaction has ended.  But if disk space is scarce, the old logs of each group are deleted before the next group.
+On a full disk, a compaction can use the space reserve, a file that only keeps disk space occupied
 (:mod:`~bookkeeper_twisted.storage.files.space_reserve`).
 
 While clients add entries, a compaction slows down even without a speed limit: it pauses after each step.  Only few of
@@ -50,7 +50,7 @@ class CompactionOrder:
         that belong to existing ledgers.
     :ivar target_size: if a log is smaller than this, its live bytes are divided by this size, not by its own size, to
         compute the live share; 0 for no such rule.
-    :ivar max_time: seconds after which no further group of logs is begun; None for no limit.
+    :ivar max_time: seconds after which the compaction begins with no further logs; None for no limit.
     """
 
     threshold: float
@@ -65,7 +65,7 @@ class Compactor:
     :ivar suspension: the switch by which the present and later compactions are suspended.
     :param logs: deletes the entry logs without live entries.
     :param damage_found: called with damage that a compaction finds; stores the damage, and marks the ledger as
-        underreplicated.
+        underreplicated in the metadata store.
     :param clients_add: tests whether clients are adding entries at the moment; may be called on any thread.
     """
 
@@ -93,7 +93,7 @@ class Compactor:
     async def run(self, order: CompactionOrder) -> None:
         """Compact the entry logs that a compaction ``order`` selects.
 
-        If the run is cancelled, the old logs of its present group stay unchanged.
+        If the call is cancelled, the logs that are being copied at the moment stay unchanged.
 
         :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
@@ -137,7 +137,7 @@ class Compactor:
         return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
-        """Return the logs of the next group, which are compacted together.
+        """Return the logs to compact together next.
 
         If disk space is scarce, first delete old logs or use the space reserve.
 
@@ -181,7 +181,7 @@ class Compactor:
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
-        """Compact a group of logs; if one of them is damaged, report the damage and compact the others."""
+        """Compact several logs together; if one of them is damaged, report the damage and compact the other logs."""
         left = [log.log_id for log in group]
         n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
@@ -210,7 +210,7 @@ class Compactor:
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         # Reserve the ids of the new logs before the first index row is read.  If a client adds an entry again during
         # the compaction, the entry is stored in a log with a higher id than the compaction's copy.  So a rebuild of the
-        # index chooses the client's entry: it takes the one in the log with the highest id.
+        # index, which prefers the log with the highest id, finds the client's entry.
         log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
@@ -263,7 +263,7 @@ class Compactor:
             await deferLater(self._clock, worked * REST)
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
-        """Run a piece of work on the maintenance lane (thread) of the directory.
+        """Run a piece of work on the maintenance thread of the directory.
 
         The longer this work takes, the longer is the pause before the next step.
         """
@@ -309,5 +309,5 @@ def _turn(
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
-    """Return the bytes of the records of some index ``rows``, and the number of their entries."""
+    """Return the size in bytes of the records of some index ``rows``, and the number of their entries."""
     return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

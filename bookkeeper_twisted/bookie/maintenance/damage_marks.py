@@ -1,9 +1,10 @@
 """Marks damaged ledgers as underreplicated, so that autorecovery writes their damaged entries again.
 
-An underreplicated mark names this bookie.  So autorecovery checks all entries of the ledger on this bookie, and writes
-the damaged entries again: to this bookie if it is writable, otherwise to another bookie.  After a restart, all ledgers
-with known damage are marked again, because the previous process may have ended before it marked them.  If a ledger has
-already been repaired, autorecovery only checks it once more.
+An underreplicated mark is a record in the metadata store, and contains the id of this bookie.  So autorecovery checks
+all entries of the ledger on this bookie, and writes the damaged entries again: to this bookie if it is writable,
+otherwise to another bookie.  After a restart, all ledgers with known damage are marked again, because the previous
+process may have ended before it marked them.  If a ledger has already been repaired, autorecovery only checks it once
+more.
 """
 
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ _LONGEST_PAUSE = 300.0
 
 
 class DamageMarks:
-    """A queue of damaged ledgers, which are marked as underreplicated one by one; failed marks are tried again.
+    """A queue of damaged ledgers, which are marked as underreplicated one by one; a failed request is tried again.
 
     :param operations: the speed limit of requests to the metadata store.
     """
@@ -43,8 +44,8 @@ class DamageMarks:
     def found(self, findings: Iterable[DamagedEntries]) -> None:
         """Queue the ledgers of all ``findings`` (ranges of damaged entries), each ledger only one time.
 
-        Damage of a journal belongs to no ledger.  It needs no mark, because the entries of damaged journal records are
-        still in memory, and are written to entry logs.
+        Damage of a journal belongs to no ledger.  It needs no underreplicated mark, because the entries of damaged
+        journal records are still in memory, and are written to entry logs.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))

@@ -26,7 +26,7 @@ class CompactionKind:
     :ivar threshold: an entry log is compacted if its live share is lower than this; 0 disables this kind.  The live
         share of a log is the share of its bytes that belong to existing ledgers.
     :ivar interval: seconds between two compactions of this kind; 0 disables this kind.
-    :ivar max_time: seconds after which a compaction begins no further group of logs; None for no limit.
+    :ivar max_time: seconds after which a compaction begins with no further logs; None for no limit.
     """
 
     threshold: float
@@ -392,9 +392,9 @@ class GarbageCollector:
         return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
-        """Group the ledger directories by disk; the numbers in each group are positions in the configuration.
+        """Return, for each disk, the numbers of the ledger directories on it (positions in the configuration).
 
-        A directory whose disk cannot be determined is in no group.
+        A directory whose disk cannot be determined is left out.
         """
         found: dict[int, list[int]] = {}
         for number, logs in enumerate(self._logs):

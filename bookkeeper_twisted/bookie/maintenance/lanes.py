@@ -1,4 +1,4 @@
-"""Runs the maintenance of one ledger directory or journal on its lane (a thread), in short function calls."""
+"""Runs the maintenance of one ledger directory or journal on its maintenance thread, in short function calls."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
 
 
 class MaintainedJournal:
-    """One journal directory, with the lane (thread) on which its scrub runs.
+    """One journal directory, with the thread on which its scrub runs.
 
     :ivar number: the number under which damage of this journal is recorded.  Ledger directories have the numbers from 0
         on, and journals have the next numbers.
@@ -70,7 +70,7 @@ class MaintainedJournal:
 
 
 class MaintainedDirectory:
-    """One ledger directory, with the lanes (threads) on which its maintenance runs.
+    """One ledger directory, with the threads on which its maintenance runs.
 
     :ivar number: position of the directory in the configuration, from 0.
     :ivar path: path of its ``current`` directory.
@@ -103,9 +103,9 @@ class MaintainedDirectory:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work, ``work(*args)``, such as an index commit, on the directory's flush lane (thread)."""
+        """Run short work, ``work(*args)``, such as an index commit, on the directory's flush thread."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a small piece of maintenance, ``work(*args)``, on the maintenance lane (thread) of this directory."""
+        """Run a small piece of maintenance, ``work(*args)``, on the maintenance thread of this directory."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

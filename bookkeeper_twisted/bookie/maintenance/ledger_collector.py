@@ -195,7 +195,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Release the replication locks whose release has failed before, because the metadata store had failed.
+        """Unlock the ledgers whose replication locks were not deleted yet, because the metadata store had failed.
 
         As long as a ledger is locked, no replication worker can repair it.
         """

@@ -58,7 +58,7 @@ class LogCollector:
 
         Live bytes are the bytes of entries to which an index row refers.
 
-        :returns: the freed bytes.
+        :returns: the number of freed bytes.
         :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,
             because index rows may be missing.
         """

@@ -54,7 +54,7 @@ class MaintenanceOptions:
 class Maintenance:
     """The background services of one bookie, which are started and stopped together.
 
-    :ivar directories: the ledger directories, with the lanes (threads) for their maintenance.
+    :ivar directories: the ledger directories, with the threads for their maintenance.
     :ivar throttles: the speed limits of the services.
     :ivar adaptive: slows the services down while clients wait longer than ``latency_bound``.
     :ivar collector: runs garbage collections and compactions.

@@ -49,7 +49,7 @@ class Progress:
         return self.left * seconds / n_bytes if n_bytes else None
 
     def _recent(self, now: float) -> tuple[float, float]:
-        """Return a weighted sum of the bytes of all steps, and of their seconds; recent steps have more weight."""
+        """Return weighted sums of the bytes and of the seconds of all steps; recent steps have more weight."""
         elapsed = max(now - self._last, 0.0)
         weight = math.exp(-elapsed / _MEMORY)
         return self._recent_bytes * weight, self._recent_seconds * weight + elapsed

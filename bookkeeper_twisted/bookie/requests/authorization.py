@@ -69,7 +69,7 @@ def _needed(item: Any) -> tuple[Permission, ...]:
 
 
 def _ledgers(item: Any) -> Iterable[int | None]:
-    """Return the ledgers that an item names: a request, or a run of requests; None if the item names no ledger."""
+    """Return the ledger ids in a request or a run of requests; the single id None for a request without a ledger."""
     kind = type(item)
     if kind is AddRun:
         return dict.fromkeys(item.entries.ledger_ids)

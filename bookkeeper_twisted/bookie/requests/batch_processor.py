@@ -54,7 +54,7 @@ class Gathering:
         self.room = min(self.room, size - self.n_bytes)
 
     def expected(self) -> int:
-        """Estimate the bytes of the entries that are still to be added to the reply."""
+        """Estimate the size in bytes of the entries that are still to be added to the reply."""
         if not self.n_entries:
             return max(0, min(self.room, _FIRST_LOAD))
         return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))

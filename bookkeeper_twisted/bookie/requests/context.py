@@ -57,7 +57,7 @@ class RequestLimits:
 
 
 class Permits:
-    """A limit on the requests in progress: each takes a permit; while too few are free, callers wait in order.
+    """A limit on the requests in progress: each needs a permit; requests that get none wait in order.
 
     A run (requests received together) takes one permit for each of its requests, all at the same time.  A run that has
     more requests than the limit waits until no other request is in progress.
@@ -76,16 +76,16 @@ class Permits:
 
     @property
     def waiting(self) -> int:
-        """Return the number of callers that wait for permits."""
+        """Return the number of calls of :meth:`wait` whose callback was not called yet."""
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
-        """Take ``count`` permits if that many are free and no caller waits.
+        """Take ``count`` permits if that many are free and no callback waits for permits.
 
         :returns: whether the permits were taken.
         """
         if self._limit:
-            # While callers wait, nobody else may take permits, except the caller that give() resumes at this moment.
+            # While callbacks wait for permits, only the callback that give() calls at this moment may take permits.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -98,14 +98,14 @@ class Permits:
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
-        """Call ``resume`` when ``count`` permits are free, and all callers that waited before were resumed.
+        """Call ``resume`` when ``count`` permits are free, and all callbacks of earlier waits were called.
 
         :param resume: the callback, which also identifies the wait.
         """
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """End the wait of a caller; resume callers that have waited behind this caller, if there are permits for them.
+        """End a wait without permits; call the callbacks of later waits for which there are permits now.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -113,7 +113,7 @@ class Permits:
             self.give(0)
 
     def give(self, count: int) -> None:
-        """Return ``count`` permits, and resume the waiting callers in order while there are permits for them."""
+        """Return ``count`` permits; call the waiting callbacks in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
             return  # a call of give() further up the stack is in the loop below; it will use these permits

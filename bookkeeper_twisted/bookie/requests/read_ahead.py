@@ -107,7 +107,7 @@ class LoadsUnderWay:
     def end(self, load: Load, entry_size: int = 0) -> None:
         """Remove a completed load, and fire the Deferreds that wait for it.
 
-        :param entry_size: mean bytes of the entries that the load returned, 0 if it returned none.
+        :param entry_size: mean size in bytes of the entries that the load returned, 0 if it returned none.
         """
         loads = self._loads[load.ledger_id]
         loads.remove(load)

@@ -36,7 +36,7 @@ class SlowRequest(NamedTuple):
     """A slow request, or slow requests that were received together.
 
     :ivar ended: time of the reply, in seconds since the epoch.
-    :ivar entry_id: id of the first entry; below 0 if the request names none.
+    :ivar entry_id: id of the first entry; below 0 if the request has no entry id.
     :ivar n_entries: number of entries.
     :ivar millis: duration of the request in milliseconds.
     :ivar waited_for: the reason for most of this time, as far as it is known.
@@ -106,11 +106,12 @@ class SlowRequests:
 
         :param operation: name of the operation, such as ``READ_ENTRY``.
         :param peer: host and port of the client.
-        :param entry_id: id of the first entry; below 0 if the request names none.
+        :param entry_id: id of the first entry; below 0 if the request has no entry id.
         :param count: number of entries, of all requests that were received together.
         :param millis: duration of the request in milliseconds.
         :param waited_for: the reason for most of this time, as far as it is known.
-        :param context: the pairs of text that the request carries; of several requests, those of the first.
+        :param context: the pairs of text (``requestContext``) in the request; of several requests, the pairs of the
+            first.
         """
         now = self._clock.seconds()
         if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:

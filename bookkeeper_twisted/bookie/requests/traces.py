@@ -1,7 +1,7 @@
-"""The spans of a bookie, for requests that carry the ids of a sampled span.
+"""The trace spans of a bookie, for requests whose ``traceparent`` has the ids of a sampled span.
 
-When a request is answered, its times and its pairs are noted, and that its reply was written when the replies have
-been written to the transport of the connection.  All else is done afterwards (:class:`.TraceRecords`).
+When a request is answered, its times and ids are recorded, and later the time at which its reply was written to the
+transport.  The spans are made afterwards, many at a time (:class:`.TraceRecords`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,17 +17,17 @@ from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
 from ..traced_group import TracedGroup
 
 SERVED = "bookie."
-"""The begin of the name of a request's span, before that of its operation."""
+"""The prefix of a span's name; the name of the operation follows it."""
 
 ANSWERED = "answered"
-"""The name of the event that the reply is made; the span ends when it has been written."""
+"""The name of the span event for the moment when the reply was made; the span ends when the reply was written."""
 
 
 class WrittenGroup(Protocol):
-    """A group of journal records whose entries are being acknowledged.
+    """Journal records that were written together (a group), and whose entries are being acknowledged.
 
-    :ivar began, ended: as of :class:`TracedGroup`.
-    :ivar traced: what is noted of it for traces; None if no add in it is traced.
+    :ivar began, ended: as in :class:`TracedGroup`.
+    :ivar traced: the data for the span of this write; None if no add in it is traced.
     """
 
     began: float
@@ -40,12 +40,13 @@ class WrittenGroup(Protocol):
 
 @attrs.define(eq=False)
 class AnsweredRequest:
-    """The record of an answered request, of which its spans are made.
+    """The times and ids of an answered request, from which its spans are made.
 
-    :ivar traceparent: the text that the request carried.
+    :ivar traceparent: the ``traceparent`` text in the request: the ids of the client's span.
     :ivar ids: ledger id and entry id.
-    :ivar began, answered, written: the seconds since the epoch at which it arrived, and its reply was made and written.
-    :ivar group: the journal group of an add.
+    :ivar began, answered, written: when the request arrived, its reply was made, and its reply was written; each in
+        seconds since the epoch.
+    :ivar group: for an add, the journal write that contains it.
     """
 
     operation: str
@@ -59,9 +60,10 @@ class AnsweredRequest:
     written: float = 0.0
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span of the request and, if it is the first of its journal group, of the group.
+        """Make the span of the request; for the first traced add of a journal write, also the span of the write.
 
-        See :meth:`.IRecord.spans` for the parameter.  There are no spans if the caller does not sample.
+        :param span_ids: an iterator of new span ids.
+        :returns: the spans; empty if the client's span is not sampled.
         """
         parent, group = decode_traceparent(self.traceparent), self.group
         if parent is None or not parent.is_sampled:
@@ -79,10 +81,10 @@ class AnsweredRequest:
 
 
 class RequestTraces:
-    """The traces of the requests of one bookie.
+    """The trace spans of the requests of one bookie.
 
-    :param group_of: returns the journal group whose entries are being acknowledged now, if it is one of the journal of
-        a ledger.
+    :param group_of: called with a ledger id; returns the journal write whose entries are being acknowledged now, or
+        None if it is not of this ledger's journal.
     :param after_flush: registers a function to be called once, when the replies have been written.
     """
 
@@ -96,7 +98,7 @@ class RequestTraces:
         self._unwritten: list[AnsweredRequest] = []
 
     def added(self, run: AddRun, part: Entries, peer: str, began: float, error: Exception | None) -> None:
-        """Note those adds of a ``run`` that are traced and are answered now.
+        """Record the traced adds of a ``run`` that are answered now.
 
         :param part: the entries of the answered adds.
         :param peer: the client's address.
@@ -113,10 +115,10 @@ class RequestTraces:
         self, operation: str, context: Mapping[str, str] | None, peer: str, ids: tuple[int, int], began: float,
         error: BaseException | None = None,
     ) -> None:  # fmt: skip
-        """Note a request that is answered now, unless it is an add, if it is traced.
+        """Record a request other than an add that is answered now, if it has a ``traceparent``.
 
         :param operation: name of the operation.
-        :param context: the pairs that the request carries.
+        :param context: the pairs of text (``requestContext``) in the request.
         :param peer: the client's address.
         :param ids: ledger id and entry id.
         :param began: seconds since the epoch at which the request began.
@@ -143,5 +145,5 @@ class RequestTraces:
             self._records.add(request)
 
     def flush(self) -> None:
-        """Report what has ended; called when the bookie stops."""
+        """Make the spans of all recorded requests; called when the bookie stops."""
         self._records.flush()
