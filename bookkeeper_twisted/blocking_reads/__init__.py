@@ -2,7 +2,7 @@
 
 Theory of operation.  A :class:`~.connection.BookieConnection` sends and receives frames over one blocking TCP socket.
 The kernel enforces the time-outs, so one system call can receive a whole reply of any size, directly into the bytes
-object that the caller gets.  A :class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire
+object that is returned.  A :class:`~.pool.SocketPool` keeps at most one idle connection to a bookie for each wire
 version, for all ledgers of the process.  :mod:`.requests` sends batch reads, single reads and reads of the last add
 confirmed, and returns the entries as an :class:`~bookkeeper_twisted.entries.entry_run.EntryRun` that is not verified
 yet.  If an idle connection turns out to be lost, the request is sent once more, over a new connection.

@@ -1,7 +1,7 @@
 """Adds of stored entries over blocking connections, to copy them from one bookie to others.
 
-The same bytes are sent to all targets before the first reply is received.  Adds are sent in protocol version 2: every
-bookie understands this version, so the same frames can be sent to all targets.
+The same bytes are sent to all bookies that receive copies, before the first reply is received.  Adds are sent in
+protocol version 2, which every bookie understands, so all these bookies get the same frames.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,8 @@ class CopyTargets:
                 self.failed[address] = error
 
     def _begin(self, address: Address, adds: Adds) -> OutstandingRequest[None]:
-        # after a lost connection the adds are sent again; adding the same bytes twice is harmless
+        # after a lost connection the adds are sent again: a bookie may store the same bytes twice, which changes
+        # nothing
         return OutstandingRequest(
             self._pool, address, _WIRE, lambda connection: connection.send(adds.frames),
             lambda connection: receive_acknowledgements(connection, adds, self._max_frame_size),

@@ -2,8 +2,8 @@
 
 Only this module of the package opens sockets.  The socket blocks, and the kernel enforces its time-outs
 (``SO_RCVTIMEO``, ``SO_SNDTIMEO``).  So with ``MSG_WAITALL`` one system call receives a reply of megabytes directly into
-the bytes object that the caller gets.  Python releases the interpreter lock during this call.  Encrypted or
-authenticated connections (:mod:`.secured`) use such a socket, too.
+the bytes object that is returned.  Python releases the interpreter lock during this call.  Encrypted or authenticated
+connections (:mod:`.secured`) use such a socket, too.
 """
 
 import socket

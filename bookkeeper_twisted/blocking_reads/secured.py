@@ -101,10 +101,10 @@ def secured_connection(
 
 
 def _named(error: BookKeeperError, address: Address) -> BookKeeperError:
-    """Return an error like ``error`` whose text names the bookie."""
+    """Return an error like ``error`` whose text contains the id of the bookie."""
     if isinstance(error, UnauthorizedAccessError):
         return UnauthorizedAccessError(detail=f"bookie {address.bookie_id}: {error.detail}")
-    if isinstance(error, SecurityError):  # the error's text names the bookie already
+    if isinstance(error, SecurityError):  # the text of this error contains the id already
         return error
     kind = RequestTimeoutError if isinstance(error, RequestTimeoutError) else BookieHandleNotAvailableError
     return kind(f"no connection to bookie {address.bookie_id} at {address.host}:{address.port}: {error}")

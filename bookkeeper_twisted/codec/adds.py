@@ -153,8 +153,8 @@ def frames_and_replies(adds: Adds, first_number: int = 0) -> tuple[bytes, bytes]
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
     """Return the size of the largest payload that fits into one frame, in an add and in any reply to a read.
 
-    :param max_frame_size: bytes of the longest frame with its length word.
-    :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
+    :param max_frame_size: size in bytes of the longest frame with its length word.
+    :param digest_size: size in bytes of the ledger's digest (:attr:`.Digester.size`).
     :returns: the size in bytes; 0 or less if a frame has no room for any payload.
     """
     return max_frame_size - _RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
@@ -212,7 +212,8 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # EntryRun assumes consecutive ids, which is harmless here: each frame gets the ids that its entry contains.
+    # The ids of an EntryRun are consecutive, so they may be wrong here.  Only its entries are used: the encoder copies
+    # the ids for each frame from the header of its entry.
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

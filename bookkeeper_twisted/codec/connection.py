@@ -16,7 +16,7 @@ from .wires import INCLUDED
 class ServerDecoder:
     """A decoder of the requests that a bookie receives on one connection.
 
-    :param max_frame_size: bytes of the longest frame with its length word.
+    :param max_frame_size: size in bytes of the longest frame with its length word.
     :param protocols: the protocols that a client may use, in the order in which they are tried; at least one.
     :ivar wire: the protocol in which the next frame is expected.
     :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection.
@@ -50,7 +50,7 @@ class ServerDecoder:
     def limit(self, max_frame_size: int) -> None:
         """Change the maximum frame size, for frames that begin from now on.
 
-        :param max_frame_size: bytes of the longest frame with its length word.
+        :param max_frame_size: size in bytes of the longest frame with its length word.
         """
         self._limit = max_frame_size
         self._buffer.limit(max_frame_size)
@@ -91,7 +91,7 @@ class ClientDecoder:
     """A decoder of the replies that a client receives on one connection.
 
     :param wire: the protocol of the connection.
-    :param max_frame_size: bytes of the longest frame with its length word.
+    :param max_frame_size: size in bytes of the longest frame with its length word.
     :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection and
         fail its requests.
     :ivar keeps: whether part of a reply is buffered.  If not, :meth:`add` returns its argument unchanged.
@@ -128,7 +128,7 @@ class ClientDecoder:
     def scan(self, data: bytes, at: int) -> list[object]:
         """Decode the replies in the bytes that :meth:`add` returned; buffer an incomplete reply at their end.
 
-        :param at: offset of the first reply to decode; the caller has processed the replies before it.
+        :param at: offset of the first reply to decode; the replies before it were processed already.
         :returns: complete replies, in order; none after an error.
         """
         items: list[object] = []

@@ -4,7 +4,7 @@
     0     8     ledgerId
     8     8     entryId
     16    8     lastAddConfirmed at the writer, -1 = none
-    24    8     bytes of all payloads of the ledger up to this entry
+    24    8     total size in bytes of the ledger's payloads up to this entry
     32    D     digest over bytes 0-31 and the payload
     32+D        payload
     ====  ====  =============================================================
@@ -156,7 +156,7 @@ class Digester:
     def verify(self, run: EntryRun) -> None:
         """Check size, digest, ledger id and entry id of every entry of a ``run``.
 
-        :raises DigestMatchError: an entry is invalid; the error names the first such entry.
+        :raises DigestMatchError: an entry is invalid; the error contains the id of the first such entry.
         """
         if run.count == 1:
             self._open(run.ledger_id, run.first, run.entry(run.first))

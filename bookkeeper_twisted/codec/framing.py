@@ -24,7 +24,7 @@ _SMALL = 4096
 def frame_length(data: bytes, at: int, limit: int) -> int:
     """Return the number of bytes that follow the length word at offset ``at``.
 
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     :raises CodecError: the frame is longer than ``limit``, or shorter than any packet.
     """
     length: int = _LENGTH.unpack_from(data, at)[0]
@@ -101,7 +101,7 @@ class FrameBuffer:
     def limit(self, limit: int) -> None:
         """Change the maximum frame size, for frames that begin from now on.
 
-        :param limit: bytes of the longest frame with its length word.
+        :param limit: size in bytes of the longest frame with its length word.
         """
         self._limit = limit
 

@@ -221,9 +221,9 @@ class BatchRead:
         self.previous_lac, self.timeout_ms = self.first - 1, timeout_ms
 
     def carry(self, context: Mapping[str, str] | None) -> None:
-        """Let this read carry pairs of text for the bookie's log and traces; V2 does not send them.
+        """Set the ``requestContext`` of this read, for the bookie's log and traces; V2 does not send it.
 
-        :param context: values by name; None for none.
+        :param context: pairs of text: values by name; None for none.
         """
         self.context = context
 

@@ -43,8 +43,8 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
     """Split a series of frames of one layout into columns, one column for each part of the layout.
 
-    The first frame, at offset ``at``, must be complete.  The frames are compared in groups of growing size, so that a
-    short series costs little.
+    The first frame, at offset ``at``, must be complete.  First few frames are compared at a time, then more and more,
+    so that a short series costs little.
 
     :param sizes: the size in bytes of each part of the layout.
     :param fixed: indexes of the parts that must be equal in all frames.  The series ends before the first frame in
@@ -81,7 +81,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
     """Remove the common prefix from a series of frames of equal size, and return the other bytes of each frame.
 
     :param at: offset in ``data`` of the first frame, which must be complete.
-    :param stride: bytes of each frame.
+    :param stride: size in bytes of each frame.
     :param prefix: number of bytes of the prefix.
     :returns: ``stride - prefix`` bytes of each frame, up to the first frame with another prefix; at least one item.
     """
@@ -91,7 +91,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
     """Test whether at least three frames with the same first bytes follow one another from offset ``at`` on.
 
-    :param stride: bytes of the first frame with its length word.
+    :param stride: size in bytes of the first frame with its length word.
     :param prefix: number of first bytes that are compared; they include the length word, so equal bytes mean equal
         sizes.
     """
@@ -145,7 +145,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
     A record contains the key, followed by the id as i64.  The test compares the first byte of all keys by one slice,
     then the second byte, and so on.  It compares the bytes of the ids in the same way: the two low bytes must count up,
-    and all others must be equal.  If the records are few, it copies their keys and ids, and compares the copies.
+    and all higher bytes must be equal.  If the records are few, it copies their keys and ids, and compares the copies.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
@@ -203,7 +203,7 @@ def fill_in(frames: bytearray, at: int, stride: int, packed: bytes) -> None:
     """Write one id into each of many frames, in place.
 
     :param at: offset of the id in each frame.
-    :param stride: bytes of each frame.
+    :param stride: size in bytes of each frame.
     :param packed: the ids as big-endian i64, one after the other.
     """
     for i in range(8):

@@ -186,7 +186,7 @@ def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], 
     :param frames: the frames in one bytearray.  Each frame must already contain the varint of the first value, because
         this function writes only the bytes in which the varints differ.
     :param at: offset of the varint in a frame.
-    :param stride: bytes of a frame.
+    :param stride: size in bytes of a frame.
     :param values: the value for each frame; the varint of each value must have ``size`` bytes.
     """
     if isinstance(values, range) and values.start >= 0:

@@ -37,8 +37,8 @@ class IWireProtocol(IReplyEncoding):
     def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
         """Encode the frames of add requests, and the replies that a bookie sends if it executes all adds in order.
 
-        :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
-            without numbers.
+        :param first_number: the number of the first request; later requests have the next numbers.  Ignored by a
+            protocol without numbers.
         :returns: the frames; and the bytes of the expected replies, to be compared with the received bytes.  These are
             empty if the protocol cannot predict them.
         :raises bookkeeper_twisted.errors.CodecError: the protocol cannot express the adds.
@@ -49,9 +49,10 @@ class IWireProtocol(IReplyEncoding):
     ) -> bytes:
         """Encode the frames of plain reads of entries of one ledger.
 
-        :param first_number: the number of the first request; the others count up from it.  Ignored by a protocol
-            without numbers.
-        :param context: pairs of text that the first of the requests carries; ignored by V2, which cannot carry any.
+        :param first_number: the number of the first request; later requests have the next numbers.  Ignored by a
+            protocol without numbers.
+        :param context: the ``requestContext`` of the first request: pairs of text; ignored by V2, which has no such
+            field.
         """
 
     def batch_read(
@@ -91,7 +92,7 @@ class IWireProtocol(IReplyEncoding):
     def scan_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
         """Decode all complete replies in the bytes ``data`` that a client received, from offset ``at`` on.
 
-        :param limit: bytes of the longest frame with its length word.
+        :param limit: size in bytes of the longest frame with its length word.
         :param items: a list to which replies are added in order.
         :returns: offset of the first incomplete frame.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit or is no reply; ``items`` has the
@@ -103,10 +104,10 @@ class IWireProtocol(IReplyEncoding):
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """Decode complete requests of this protocol in ``data`` that a bookie received, from offset ``at`` on.
 
-        Stop after ``framing.MOST_ITEMS`` requests that were decoded one by one; the caller decodes the others in a
-        later turn of the reactor.
+        Stop after ``framing.MOST_ITEMS`` requests that were decoded one by one; the next call, in a later turn of the
+        reactor, decodes the rest.
 
-        :param limit: bytes of the longest frame with its length word.
+        :param limit: size in bytes of the longest frame with its length word.
         :param items: a list to which runs, messages and refusals are added in order.
         :returns: offset of the first frame that is not decoded, and False if this frame is of another protocol, else
             True.

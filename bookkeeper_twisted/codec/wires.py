@@ -36,7 +36,7 @@ _V3_HEADER_ROOM = 512
 class V2Protocol:
     """V2: fixed layouts, no request numbers; only adds, reads, batch reads and authentication (:mod:`.v2`).
 
-    The ``max_size`` of a batch read limits the whole reply: 36 bytes of header, then length and bytes of each entry.
+    The ``max_size`` of a batch read limits the whole reply: a header of 36 bytes, then each entry after its length.
     """
 
     names = frozenset({"v2"})
@@ -158,8 +158,8 @@ class V2Protocol:
 class V3Protocol:
     """V3: protobuf messages with request numbers, for all operations (:mod:`.v3`).
 
-    The ``max_size`` of a batch read limits the bytes of its entries, plus eight bytes for each.  The fields in front of
-    the entries do not count.
+    The ``max_size`` of a batch read limits the total size of its entries, plus eight bytes for each entry.  The fields
+    in front of the entries do not count.
     """
 
     names = frozenset({"v3"})

@@ -18,7 +18,7 @@ def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: in
     :param unpack: returns a function that unpacks a given number of records.
     :param data: the records, one after the other; bytes after the last record are ignored.
     :param at: offset of the first record.
-    :param stride: bytes of each record.
+    :param stride: size in bytes of each record.
     :returns: the values of all records, in order.
     """
     if count <= _BLOCKS[-1]:

@@ -1,4 +1,4 @@
-"""The methods of a group of entries, of one ledger or of many, that a bookie adds together.
+"""The methods of an object with the entries, of one ledger or of many, that a bookie adds together.
 
 The decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with several
 ledgers (:mod:`.mixed_runs`).  All other modules use these methods, so that they need not distinguish the two.

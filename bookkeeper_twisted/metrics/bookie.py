@@ -8,7 +8,7 @@ from ..instruments import Instruments, Ring, Summary
 
 
 class JournalGroup(NamedTuple):
-    """The size and the times of one group of records that a journal has written.
+    """The size and the times of one group of records: those that a journal wrote together.
 
     :ivar ended: time at which the group was complete, in seconds since the epoch.
     :ivar n_entries, n_bytes: number of entries in the group, and number of bytes of all its records.
@@ -26,7 +26,7 @@ class JournalGroup(NamedTuple):
 
 
 RECENT_GROUPS = 600
-"""Number of journal groups that are kept for the console."""
+"""Number of the newest groups of journal records whose sizes and times are kept for the console."""
 
 
 class JournalMetrics:
@@ -64,9 +64,9 @@ class JournalMetrics:
         """Export metrics of the queue of adds that wait for the journal.
 
         :param length: returns the number of items in the queue.
-        :param used: returns the bytes of these items.
+        :param used: returns the size in bytes of these items.
         :param limit: maximum number of bytes of the queue.
-        :param groups: returns the number of groups that the journal is writing or syncing.
+        :param groups: returns the number of writes and syncs that the journal is doing now.
         """
         prefix, label = "bookie_journal_JOURNAL_", self._label
         self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
@@ -74,7 +74,7 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
         self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
         # In Apache's bookie, this metric is the length of the queue of callbacks after a sync.  In this bookie one call
-        # completes a whole group, so there is no such queue, and the metric is always 0.
+        # completes all records of a sync, so there is no such queue, and the metric is always 0.
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 

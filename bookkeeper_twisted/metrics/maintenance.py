@@ -67,9 +67,9 @@ class MaintenanceMetrics:
         """Record the sizes of the entry logs in a ledger directory; they replace the sizes recorded before.
 
         :param directory: position of the directory in the configuration, from 0.
-        :param logs: for each entry log with live entries: the bytes of all its entries, and the bytes of its live
+        :param logs: for each entry log with live entries: the size in bytes of all its entries, and of its live
             entries.
-        :param used: bytes of all entry logs.
+        :param used: size in bytes of all entry logs.
         """
         self._space[directory] = len(logs), sum(live for _, live in logs), used
         tenths = [min(_TENTHS * live // max(n_bytes, 1), _TENTHS - 1) for n_bytes, live in logs]

@@ -17,7 +17,7 @@ from ..codec.operations import AUTH_DISABLED_PLUGIN
 from ..security.principals import NOBODY, Principal
 
 MAX_TOKEN = 64 * 1024
-"""Bytes of the longest token that a peer may send; a Kerberos ticket with many groups has some 12 KiB."""
+"""Maximum size in bytes of a token from a peer; a Kerberos ticket of a user in many groups has some 12 KiB."""
 
 
 @attrs.frozen

@@ -85,7 +85,7 @@ DIRECT = not missing()
 
 
 def unread_bytes(descriptor: int) -> int:
-    """Return how many written bytes of a TCP socket the peer has not confirmed; 0 if the system cannot tell.
+    """Return the number of bytes written to a TCP socket that the peer has not confirmed; 0 if it is unknown.
 
     :param descriptor: descriptor of the socket.
     """
@@ -135,7 +135,7 @@ class DirectConnection(Connection):
     def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
         """Send as many bytes of ``pieces`` (byte strings) as the kernel accepts now, and queue the rest.
 
-        :param size: bytes of all pieces.
+        :param size: total size in bytes of all pieces.
         """
         if not self.connected or self._aborted or self._writeDisconnected:
             return

@@ -42,8 +42,8 @@ class IServerConnection(Interface):
     def expect(n_bytes: int) -> None:
         """Count bytes of replies that are being prepared; all connections of the bookie share one limit for them.
 
-        :param n_bytes: bytes of replies that will be made; negative when counted bytes are now queued, or will not be
-            made.
+        :param n_bytes: number of bytes of replies that will be made; negative when counted bytes are now queued, or
+            will not be made.
         """
 
     def flush() -> None:
@@ -99,7 +99,7 @@ class IRequestSession(Interface):
     busy: bool = Attribute("Whether requests are under way; those that only wait for the LAC of a ledger do not count.")
 
     def received(items: Sequence[Any]) -> None:
-        """Accept the requests of one chunk of received bytes; the caller writes the queued replies afterwards.
+        """Accept the requests of one chunk of received bytes; the connection then writes the queued replies.
 
         :param items: requests, as runs or single messages, in the order of arrival.
         """
@@ -107,7 +107,7 @@ class IRequestSession(Interface):
     def writable() -> None:
         """Resume answering requests: the connection accepts replies again, or it may use time of this reactor turn.
 
-        The caller flushes the outbox afterwards, which writes the queued replies.
+        The outbox is flushed after the call, which writes the queued replies.
         """
 
     def lost() -> None:
@@ -121,4 +121,4 @@ class IGatheringTransport(ITransport):
     unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
-        """Write the byte strings in ``data`` in order.  The caller may change their bytes after the return."""
+        """Write the byte strings in ``data`` in order.  After the return, their bytes may be changed."""

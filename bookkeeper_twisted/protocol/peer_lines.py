@@ -71,8 +71,8 @@ class PeerLines:
         """Log a line about a ``peer``, or count the line as omitted.
 
         :param write: the method of a logger that logs the line.
-        :param template: text with the names of fields, ``{peer}`` among them.  It identifies the kind of the line, so
-            it must not contain text that a peer has sent.
+        :param template: text with the names of fields in braces, including ``{peer}``.  It identifies the kind of the
+            line, so it must not contain text that a peer has sent.
         :param peer: host and port, or another name.
         :param cause: why the line is logged; the lines with each cause have their own limit.
         """

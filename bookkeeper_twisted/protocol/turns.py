@@ -2,14 +2,14 @@
 
 In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds.  Bytes that arrive
 when this time is used up are stored undecoded, and their connection waits for a later turn.  One connection may take
-:data:`SHARE` seconds at a time.  Waiting connections are served in three groups.  First come connections with few
-stored bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
-bytes.  The last group, served in rotation, are connections that used up their share; at least one of them is served in
-each turn.  So a peer with small requests waits only for a turn or two, whatever other peers request.
+:data:`SHARE` seconds at a time.  Waiting connections are served in this order.  First come connections with few stored
+    bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
+    bytes.  Last, in rotation, come connections that used up their share; at least one of them is served in each turn.
+    So a peer with small requests waits only for a turn or two, whatever other peers request.
 
 Peers that are not authenticated never use the time of other peers: their handshakes, tokens and refused requests
 together may take :data:`STRANGERS_TURN` seconds of each turn.  In this time, peers that have begun a handshake and new
-peers are served alternately, so that neither group can use all of it.
+peers are served alternately, so that neither kind of peer can use all of it.
 """
 
 from collections.abc import Callable
@@ -116,7 +116,7 @@ class Turns:
 
         :param is_stranger: whether the TLS handshake or the authentication of the peer is not complete.
         :returns: False if a measurement has begun already: the work for another connection, which is measured, has
-            caused this work.  If True, the caller must call :meth:`end`.
+            caused this work.  If True, :meth:`end` must be called after the work.
         """
         if self._began is not None:
             return False
@@ -133,7 +133,7 @@ class Turns:
             self._go_on_later()
 
     def is_over(self) -> bool:
-        """Test whether the connection whose requests are being processed must stop, to give time to others."""
+        """Test whether the connection whose requests are being processed must stop in favour of other connections."""
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began

@@ -35,8 +35,8 @@ class ClientWires:
 
     :ivar main: the protocol of adds, reads and batch reads.
     :ivar complete: the protocol of all other requests; it may be the same protocol.
-    :ivar strict: whether adds that the main protocol cannot express are refused.  True if the configuration names the
-        main protocol, so that it must not be replaced.
+    :ivar strict: whether adds that the main protocol cannot express are refused.  True if the main protocol is
+        configured explicitly, so that no other protocol may be used instead.
     """
 
     main: IWireProtocol

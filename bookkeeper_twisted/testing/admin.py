@@ -59,7 +59,7 @@ class FakeBackgroundWork:
         whether minor.
     :ivar cancelled: number of requests to cancel a compaction.
     :ivar scrubs: number of requested scrubs.
-    :ivar logs: for each entry log (by its id), the bytes of each ledger in it (by ledger id).
+    :ivar logs: for each entry log (by its id), the number of bytes of each ledger in it (by ledger id).
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -122,7 +122,7 @@ class FakeBackgroundWork:
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 
     def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure the live and dead bytes of all entry logs; the bytes of ledger 8 count as dead."""
+        """Return the numbers of live and dead bytes in all entry logs; the bytes of ledger 8 count as dead."""
         return succeed(
             [
                 EntryLogSpace(_DIRECTORY, log_id, sum(ledgers.values()), sum(ledgers.values()) - ledgers.get(8, 0))
@@ -262,7 +262,7 @@ class FakeBookieAdmin:
         self.values = {**self.values, **taken}
 
     def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
-        """Return the newest groups of entries that each journal has synced, in the order of the journal directories."""
+        """Return the sizes and times of each journal's newest syncs, in the order of the journal directories."""
         return self.groups
 
     def slow_requests(self) -> Ring[SlowRequest]:

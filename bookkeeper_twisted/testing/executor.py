@@ -66,7 +66,7 @@ class StepExecutor:
         return bool(due)
 
     def lanes(self) -> list[str]:
-        """Return the lane (queue of work) of each queued piece of work, oldest first."""
+        """Return, for each queued piece of work, the name of its lane (a queue with its own thread), oldest first."""
         self.end_turn()
         return [lane for lane, _ in self.queued]
 
@@ -93,7 +93,10 @@ class StepExecutor:
             function(*args)
 
     def step(self, lane: str | None = None) -> bool:
-        """Run the oldest piece of work, of a ``lane`` or of any, and deliver its result and notifications."""
+        """Run the oldest piece of work, and deliver its result and notifications.
+
+        :param lane: the lane (a queue with its own thread) whose oldest work is run; None for any lane.
+        """
         ran = self.run_one(lane)
         self.deliver()
         return ran

@@ -35,7 +35,7 @@ class StoredLedgers:
 
     :ivar entries: the written entries.
     :ivar rows: the written state of each ledger, by its id; also of deleted ledgers that were fenced.
-    :ivar marks: the log marks (positions in the journals) of the last checkpoint.
+    :ivar marks: the replay marks that the last checkpoint stored (positions in the journals).
     """
 
     entries: Ledgers = attrs.field(factory=dict)
@@ -49,7 +49,7 @@ class MemoryLedgerStorage:
 
     :param stored: data that an earlier storage has written; None for an empty storage.
     :param limit: bytes in the write cache at which the storage counts as full.
-    :param persist_marks: a function that is called with the log marks of each checkpoint that was written.
+    :param persist_marks: called with the replay marks of each checkpoint that was written.
     :ivar fail_write: a function that is called when a checkpoint writes; if it raises an exception, the write fails.
     """
 

@@ -14,7 +14,7 @@ def sealed(
 
     :param first: id of the first entry.
     :param last_add_confirmed: LAC in the headers of all entries.
-    :param length: bytes of all payloads of the ledger before the first entry.
+    :param length: total size in bytes of all payloads of the ledger before the first entry.
     :param payloads: payloads of the entries, at least one.
     """
     count = len(payloads)

@@ -16,7 +16,7 @@ _caller: ContextVar[SpanIds | None] = ContextVar("caller", default=None)
 
 @contextmanager
 def called_in(ids: SpanIds) -> Iterator[None]:
-    """Let the code of a ``with`` block call operations as a part of the span with these ids."""
+    """Make operations that are called in a ``with`` block parts of the span with these ``ids``."""
     token = _caller.set(ids)
     try:
         yield
@@ -26,9 +26,9 @@ def called_in(ids: SpanIds) -> Iterator[None]:
 
 @implementer(ITracer)
 class MemoryTracer:
-    """A tracer whose spans stay in memory.
+    """A tracer that keeps its spans in memory.
 
-    :ivar every: every how many operations of callers without a span one is traced; 0 for none.
+    :ivar every: of this number of operations outside any span, one is traced; 0 for none.
     :ivar ended: the reported spans, in order.
     """
 

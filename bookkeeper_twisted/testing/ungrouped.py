@@ -1,4 +1,4 @@
-"""A bookie's connection that does not group replies into one write, to measure how much grouping gains."""
+"""A bookie's connection that writes each reply alone, to measure the gain of writing many replies together."""
 
 from collections.abc import Sequence
 

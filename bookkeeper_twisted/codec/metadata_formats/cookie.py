@@ -1,4 +1,4 @@
-"""Cookies: a cookie in a directory names the bookie and the cluster to which the directory belongs.
+"""Cookies: a cookie in a directory contains the ids of the bookie and of the cluster to which the directory belongs.
 
 The metadata store and the cookie file of every directory contain the same bytes: the layout version in decimal, LF, and
 then protobuf text (versions 4 and 5) or three more lines (version 3).
@@ -19,7 +19,7 @@ class Cookie:
     """The cookie of one bookie: it identifies the bookie's directories and cluster.
 
     :ivar journal_dirs: the journal directories, joined with commas, as in the configuration.
-    :ivar index_dirs: the index directories; None if the configuration names none.  Indexes are then in the ledger
+    :ivar index_dirs: the index directories; None if none are configured, because the indexes are in the ledger
         directories.
     :ivar instance_id: the id of the cluster, None if the cluster has none.
     """
@@ -91,7 +91,7 @@ class Cookie:
 
         :param allow_expansion: whether this cookie may have more ledger directories than the stored one, each with an
             index directory.
-        :raises InvalidCookieError: the cookies differ; the text of the error names the field.
+        :raises InvalidCookieError: the cookies differ; the text of the error says in which field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)
         _same("bookie id", self.bookie_id, stored.bookie_id)

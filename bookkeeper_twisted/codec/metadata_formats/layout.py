@@ -14,7 +14,7 @@ HIERARCHICAL = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 
 @attrs.frozen
 class Layout:
-    """The arrangement of ledgers in a metadata store, as the LAYOUT record names it.
+    """The arrangement of ledgers in a metadata store, as the LAYOUT record describes it.
 
     :ivar factory: class name of Java's ledger manager factory; in format version 1 ``flat`` or ``hierarchical``.
     """

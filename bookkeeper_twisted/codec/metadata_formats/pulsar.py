@@ -7,7 +7,7 @@ from ...errors import CodecError
 
 
 def encode_leader(bookie_id: str) -> bytes:
-    """Encode the record that names the elected auditor, in clusters with Pulsar's metadata driver.
+    """Encode the record with the id of the elected auditor, in clusters with Pulsar's metadata driver.
 
     :param bookie_id: id of the bookie that is the auditor.
     """

@@ -1,7 +1,8 @@
 """The records of autorecovery in a metadata store.
 
-They are the marks of underreplicated ledgers, the locks of replication workers, the votes in the election of the
-auditor, the times of the auditor's checks, and the delay of its audits."""
+They are underreplicated marks (a mark lists the bookies that lack entries of a ledger), the locks of replication
+workers, the votes in the election of the auditor, the times of the auditor's checks, and the delay of its audits.
+"""
 
 from google.protobuf.message import Message
 
@@ -21,7 +22,7 @@ _CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {
 
 
 def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
-    """Encode the mark of an underreplicated ledger.
+    """Encode the underreplicated mark of a ledger, which lists the bookies that lack entries.
 
     :raises CodecError: a value does not fit its field.
     """
@@ -30,9 +31,9 @@ def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
 
 
 def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
-    """Decode the mark of an underreplicated ledger.
+    """Decode the underreplicated mark of a ledger, which lists the bookies that lack entries.
 
-    :raises CodecError: the bytes are not a mark.
+    :raises CodecError: the bytes are not such a mark.
     """
     with codec_errors("under-replication mark"):
         message = parse_text(pb.UnderreplicatedLedgerFormat(), data)
@@ -40,14 +41,14 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
 
 
 def encode_rereplication_layout() -> bytes:
-    """Encode the record that names the layout of the stored underreplicated marks; only one layout exists."""
+    """Encode the record of the layout in which underreplicated marks are stored; only one layout exists."""
     return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
 
 
 def check_rereplication_layout(data: bytes) -> None:
     """Check that underreplicated marks are stored in the layout that this module knows.
 
-    :param data: the record that names the layout.
+    :param data: the record of the layout.
     :raises CodecError: the layout is unknown.
     """
     with codec_errors("re-replication layout"):
@@ -120,7 +121,7 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 
 
 def encode_recovery_delay(seconds: int) -> bytes:
-    """Encode the time that the auditor waits after the loss of a bookie before it marks the bookie's ledgers.
+    """Encode the time for which the auditor waits after the loss of a bookie before it marks the bookie's ledgers.
 
     :param seconds: the delay in seconds, 0 for none.
     """

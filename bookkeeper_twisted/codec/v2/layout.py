@@ -87,7 +87,7 @@ def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
     """Return the plugin name and the payload of a V2 AUTH frame, request or response.
 
     :param at: offset of the frame.
-    :param length: bytes of the frame after its length word.
+    :param length: size in bytes of the frame without its length word.
     :raises CodecError: a field is missing.
     """
     message = parse(wire_pb.AuthMessage, memoryview(data)[at + 8 : at + LENGTH_SIZE + length])

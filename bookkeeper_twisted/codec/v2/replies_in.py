@@ -77,10 +77,10 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
 def _read_replies(data: bytes, at: int, length: int, limit: int, items: list[object]) -> int:
     """Decode consecutive successful read replies, or one read reply with an error; return the offset after them.
 
-    Replies of one ledger with entries of one size are decoded together, column by column; others one by one.
+    Replies of one ledger with entries of one size are decoded together, column by column; other replies one by one.
 
     :param length: the length word of the first reply.
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     """
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 read response of {length} bytes")
@@ -105,7 +105,7 @@ def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) 
     Stop before a reply that has the ledger and size of the previous one, because :func:`_read_replies` decodes such
     replies faster, column by column.
 
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     """
     head, last, before = data[at + LENGTH_SIZE : at + _ADD_HEAD], len(data) - IDS_REPLY.size, b""
     while at <= last and data[at + LENGTH_SIZE : at + _ADD_HEAD] == head:

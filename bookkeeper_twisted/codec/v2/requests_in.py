@@ -117,7 +117,7 @@ def _adds(
 def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
     """Decode adds with the same header, master key and size to runs of consecutive entries.
 
-    :param stride: bytes of each frame; the first frame must be complete.
+    :param stride: size in bytes of each frame; the first frame must be complete.
     :returns: the runs, which may be none, and the offset after the last run.
     """
     runs: list[EntryRun] = []
@@ -139,7 +139,7 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     The adds that one writer sends in a chunk usually form a run.  Then one call compares all ids, and each entry is
     copied once.
 
-    :param stride: bytes of the first frame, which must be complete.
+    :param stride: size in bytes of the first frame, which must be complete.
     :param guess: the number of entries of the previous run, which this run is likely to have, too.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
@@ -168,7 +168,7 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, gu
     unless another run follows it.  Short runs follow one another if a client writes a few entries to each of several
     ledgers.
 
-    :param stride: bytes of each frame.
+    :param stride: size in bytes of each frame.
     :param first: the entry id in the first frame.
     :param guess: the number of entries of the previous run.
     """

@@ -52,10 +52,10 @@ def after_series(
 
     After a very short series, the next :data:`SINGLES` calls do not look for a series, because the search costs time.
 
-    :param stride: bytes of the first frame with its length word.
+    :param stride: size in bytes of the first frame with its length word.
     :param singles: the second value that the previous call returned; 0 for the first call.
     :param decode: called with ``data``, ``at``, ``stride`` and ``found``; it adds the decoded frames to ``found``, and
-        returns their number and their bytes.
+        returns their number and their total size in bytes.
     :returns: the offset after the series (``at`` if none was decoded), and ``singles`` for the next call.
     """
     if singles:
@@ -80,8 +80,8 @@ class FrameColumns:
     :ivar ledger_ids: the ledger id of each frame.
     :ivar txn_ids, entry_ids: the txnId and the entry id of each frame.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
-    :ivar contexts: the pairs of text that frames carry, by index.
-    :ivar context_size: bytes of these pairs.
+    :ivar contexts: the pairs of text (``requestContext``) in each frame that has any, by the index of the frame.
+    :ivar context_size: total size in bytes of these pairs.
     """
 
     flags: int
@@ -174,7 +174,7 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Decode a series of add requests (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
-    :param stride: bytes of each frame with the length word.
+    :param stride: size in bytes of each frame with the length word.
     :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
@@ -199,9 +199,9 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 
 
 def traced_add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
-    """Decode a series of add requests whose first frame carries a traceparent.  See :func:`add_columns`.
+    """Decode a series of add requests whose first frame has a ``traceparent``.
 
-    Others may or may not carry one, as where a caller traces each of its appends.
+    See :func:`add_columns` for the parameters.  The other frames may have a ``traceparent``, too, for example if a client traces each of its appends.
     """
     plain = stride - TRACE_SIZE
     lifted = lift_traceparents(data, at, plain) if data.startswith(TRACE_HEAD, at + plain) else None
@@ -218,7 +218,7 @@ def read_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Decode a series of plain reads (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
-    :param stride: bytes of each frame with the length word.
+    :param stride: size in bytes of each frame with the length word.
     :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
@@ -235,7 +235,7 @@ def add_reply_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Decode a series of successful add replies (consecutive frames of one layout) from offset ``at`` on.
 
     :param at: offset of the length word of the first frame.
-    :param stride: bytes of each frame with the length word.
+    :param stride: size in bytes of each frame with the length word.
     :returns: None if the first frame has an unusual form, so that the protobuf library must decode it.
     """
     cursor = _FrameReader(data, at + 4, at + stride)
@@ -254,7 +254,7 @@ def read_reply_columns(data: bytes, at: int, stride: int) -> tuple[FrameColumns,
     A series is consecutive frames of one layout.
 
     :param at: offset of the length word of the first frame.
-    :param stride: bytes of each frame with the length word.
+    :param stride: size in bytes of each frame with the length word.
     :returns: the columns, and the LAC of all replies (None if the replies contain no LAC).  None instead of both if the
         first frame has an unusual form, so that the protobuf library must decode it.
     """

@@ -1,10 +1,10 @@
 """Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, by a regular expression.
 
 Frames differ in size if their bodies or the varints of their ids do.  A regular expression, called a *form* here,
-describes the frames that all known encoders write; its groups match the ids and sizes in a frame.  One call finds the
-groups of many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding ends before
-the first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the values are
-always those that the library would return.
+describes the frames that all known encoders write; its capturing groups match the ids and sizes in a frame.  One call
+matches many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding ends before the
+first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the values are always
+those that the library would return.
 
 :mod:`.columns` decodes frames of equal size faster.
 """
@@ -48,8 +48,8 @@ def _header(operation: int) -> bytes:
 def _bodied(form: bytes) -> "re.Pattern[bytes]":
     """Compile a regular expression that matches the first :data:`_HEAD` bytes of a frame with a body.
 
-    It is applied to the first bytes of many frames, joined in one byte string.  Its first group is the part of the
-    frame before the body.
+    It is applied to the first bytes of many frames, joined in one byte string.  Its first capturing group is the part
+    of the frame before the body.
 
     :param form: the regular expression of this part.
     """
@@ -111,7 +111,7 @@ def unlike_reads(data: bytes, at: int) -> tuple[FrameColumns, int] | None:
 def unlike_adds(data: bytes, at: int, limit: int) -> tuple[FrameColumns, int] | None:
     """Decode consecutive adds with one master key from offset ``at`` on, whatever sizes their ids and bodies have.
 
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     :returns: the adds and the offset after the last of them; None if the first frame is no add, or is encoded in an
         unusual form.
     """
@@ -138,7 +138,7 @@ def unlike_adds(data: bytes, at: int, limit: int) -> tuple[FrameColumns, int] | 
 def read_replies(data: bytes, at: int, limit: int) -> tuple[ReadReplyColumns, int] | None:
     """Decode consecutive successful read replies from offset ``at`` on, whatever sizes their ids and entries have.
 
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     :returns: the replies and the offset after the last of them; None if the first frame is no such reply, or is encoded
         in an unusual form.
     """
@@ -168,7 +168,7 @@ def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
 
     :param at: offset of the first frame.
     :param operation: the operation number.
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     """
     edges, last, length_at = [at], len(data) - LENGTH_SIZE, _LENGTH.unpack_from
     while at <= last and len(edges) <= MOST_FRAMES:
@@ -181,7 +181,7 @@ def _edges(data: bytes, at: int, operation: int, limit: int) -> list[int]:
 
 
 def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> Sequence[tuple[bytes, ...]]:
-    """Match a regular expression against the beginning of each frame; return the groups of each match.
+    """Match a regular expression against the beginning of each frame; return the captured groups of each match.
 
     Stop at the first frame that does not match.
 
@@ -192,7 +192,7 @@ def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> S
 
 
 def _found(form: "re.Pattern[bytes]", data: bytes, at: int = 0) -> Sequence[tuple[bytes, ...]]:
-    """Match a regular expression against consecutive frames from offset ``at`` on; return the groups of each match."""
+    """Match a regular expression against consecutive frames from offset ``at`` on; return the captured groups."""
     found: list[tuple[bytes, ...]] = form.findall(data, at)
     return found if not found or found[-1][0] else found[:-1]
 

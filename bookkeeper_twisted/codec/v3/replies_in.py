@@ -72,7 +72,7 @@ def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, 
 def _unlike_read_replies(data: bytes, at: int, limit: int, items: list[object]) -> int:
     """Decode consecutive successful read replies of any sizes; return the offset after the last of them.
 
-    :param limit: bytes of the longest frame with its length word.
+    :param limit: size in bytes of the longest frame with its length word.
     :returns: ``at`` if the frame at ``at`` is no such reply.
     """
     found = read_replies(data, at, limit) if data[at + OPERATION_AT] == _READ else None

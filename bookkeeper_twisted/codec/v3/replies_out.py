@@ -193,7 +193,7 @@ def _sums(constant: int, *columns: Iterable[int]) -> list[int]:
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
     """Encode the part of a successful read reply before its entry.
 
-    :param size: bytes of the entry.
+    :param size: size in bytes of the entry.
     :param rest: number of bytes that will follow the entry.
     """
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)

@@ -1,7 +1,7 @@
-"""The pairs of text that a V3 request carries beside its message (``requestContext``), for logs and traces.
+"""The ``requestContext`` of a V3 request: pairs of a name and a value, both text, for logs and traces.
 
-Bookies log them with the lines about the request, and a pair named ``traceparent`` connects the traces of client and
-bookie.  Whoever can send a request chooses the pairs, so a bookie keeps few and short ones, without control characters.
+A bookie writes the pairs to the log lines about the request.  The value of ``traceparent`` connects the spans of client
+and bookie.  Any client may send any pairs, so a bookie keeps few and short ones, without control characters.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from .layout import LENGTH
 
 MOST_PAIRS = 8
 MOST_CHARACTERS = 512
-"""The most pairs of a request that a bookie keeps, and the most characters of their names and values together."""
+"""Maximum number of characters in the names and values of all pairs of a request; a bookie drops further pairs."""
 
 NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
 
@@ -28,14 +28,14 @@ _TRACEPARENT = b"traceparent"
 _TRACEPARENT_NAME = _TRACEPARENT.decode()
 _TRACEPARENT_SIZE = 55
 TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
-"""The bytes in front of the text of a traceparent, if it is the only pair of a request, as clients send it."""
+"""The bytes in front of the value of ``traceparent``, if this is the only pair of a request."""
 
 TRACE_SIZE = len(TRACE_HEAD) + _TRACEPARENT_SIZE
-"""The bytes of a traceparent at the end of a frame."""
+"""Size in bytes of a ``traceparent`` pair at the end of a frame."""
 
 
 def context_fields(pairs: Mapping[str, str]) -> bytes:
-    """Encode pairs of text as the last fields of a request.
+    """Encode the ``requestContext`` of a request: its last fields.
 
     :param pairs: values by name.
     """
@@ -46,9 +46,9 @@ def context_fields(pairs: Mapping[str, str]) -> bytes:
 
 
 def with_context(frame: bytes, pairs: Mapping[str, str] | None) -> bytes:
-    """Return the ``frame`` of one request with pairs of text at its end.
+    """Return the ``frame`` of one request with a ``requestContext`` added at its end.
 
-    :param pairs: values by name; None or empty to return the frame as it is.
+    :param pairs: values by name; None or empty to return the frame unchanged.
     """
     if not pairs:
         return frame
@@ -57,19 +57,19 @@ def with_context(frame: bytes, pairs: Mapping[str, str] | None) -> bytes:
 
 
 def between(contexts: Mapping[int, Mapping[str, str]], start: int, end: int) -> Mapping[int, Mapping[str, str]]:
-    """Return the pairs of the adds with the indexes ``start .. end - 1``, by their indexes in that range.
+    """Return the ``requestContext`` of the adds ``start .. end - 1``, by the index of the add minus ``start``.
 
-    :param contexts: the pairs of adds, by the index of the add.
+    :param contexts: the ``requestContext`` of each add that has one, by the index of the add.
     """
     return {index - start: pairs for index, pairs in contexts.items() if start <= index < end}
 
 
 class Lifted(NamedTuple):
-    """Frames of one size, out of which the traceparents of some have been taken.
+    """Frames from which the ``traceparent`` pairs were removed, so that all have the same size.
 
-    :ivar frames: the frames without traceparents, all of one size.
-    :ivar contexts: the pairs that were taken out, by the index of the frame.
-    :ivar size: bytes of the traceparents.
+    :ivar frames: the frames without these pairs.
+    :ivar contexts: the removed pairs, by the index of the frame.
+    :ivar size: total size in bytes of the removed pairs.
     """
 
     frames: bytes
@@ -78,13 +78,13 @@ class Lifted(NamedTuple):
 
 
 def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
-    """Take the traceparents out of frames that without them have the size of the first one.
+    """Remove the ``traceparent`` pairs from frames that without them have the same size.
 
-    So one append of a hundred that is traced does not keep a bookie from decoding all of them together.
+    Then all frames can be decoded together, even if some of the adds are traced.
 
     :param at: offset of the first frame.
-    :param stride: bytes of each frame without a traceparent.
-    :returns: None if no frame has a traceparent, or one has another size than expected.
+    :param stride: size in bytes of each frame without a ``traceparent``.
+    :returns: None if no frame has a ``traceparent``, or if a frame with one has another size.
     """
     contexts: dict[int, Mapping[str, str]] = {}
     parts, done, n_before = list[bytes](), at, 0
@@ -101,7 +101,9 @@ def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
 
 
 def decode_context(pairs: Any) -> Mapping[str, str]:
-    """Return the pairs of a request, as far as a bookie keeps them; a name that comes again replaces the earlier value.
+    """Return the ``requestContext`` of a request, cut to :data:`MOST_PAIRS` and :data:`MOST_CHARACTERS`.
+
+    If a name occurs twice, the last value is returned.
 
     :param pairs: the protobuf messages.
     """
@@ -117,6 +119,6 @@ def decode_context(pairs: Any) -> Mapping[str, str]:
 
 
 def _printable(value: str | bytes) -> str:
-    """Return a text with a question mark in the place of each character that could change the look of a log."""
+    """Return a text with each unprintable character replaced by a question mark, for a log."""
     found = text(value[: MOST_CHARACTERS + 1])
     return found if found.isprintable() else "".join([each if each.isprintable() else "?" for each in found])

@@ -34,7 +34,7 @@ class ColdCall(Generic[T]):
 
     :ivar request: returns the request message with the given header.
     :ivar expected: the class of the reply.
-    :ivar result: extracts the caller's result from a successful reply.
+    :ivar result: called with a successful reply; returns the result of the call.
     """
 
     operation: Operation

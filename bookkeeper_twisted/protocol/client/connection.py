@@ -228,7 +228,7 @@ class ClientConnection(Protocol):
         :param max_size: maximum number of bytes of the reply; each protocol counts them in its own way.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: maximum number of seconds that the bookie waits until ``first`` is confirmed; needs V3.
-        :param context: pairs of text that the request carries, if the protocol has a place for them.
+        :param context: the ``requestContext``: pairs of text in a V3 request; ignored in V2.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)

@@ -5,12 +5,12 @@ were sent, because a bookie with one journal acknowledges them in this order.  R
 by number.  Only this module changes the number of unacknowledged bytes, and the number of requests for which a flow
 waits.
 
-A V2 reply has no request number; it names ledger and entry.  These two are the key of an add or a read.  A key is
-*taken* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its flow
-left the connection), its key stays taken until the late reply arrives: otherwise this reply could be matched with a
-newer request.  The connection refuses a request whose key is taken; the caller then uses a protocol with request
-numbers.  An add of an entry that was never sent before (*fresh*) is tested only while an add that is not fresh is
-outstanding: two fresh adds never have the same key.
+A V2 reply has no request number; it has a ledger id and an entry id.  These two are the key of an add or a read.  A key
+is *taken* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its
+flow left the connection), its key stays taken until the late reply arrives: otherwise this reply could be matched with
+a newer request.  The connection refuses a request whose key is taken; the client then sends it in a protocol with
+request numbers.  An add of an entry that was never sent before (*fresh*) is tested only while an add that is not fresh
+is outstanding: two fresh adds never have the same key.
 """
 
 from collections import deque
@@ -58,7 +58,7 @@ class InFlight:
     """The outstanding requests of a connection, and the flows (ledger handles) that sent them.
 
     :ivar own: the request ids for requests that the connection itself makes.
-    :ivar unacknowledged: bytes of the outstanding requests; 0 if no request is outstanding.
+    :ivar unacknowledged: total size in bytes of the outstanding requests; 0 if no request is outstanding.
     :ivar abandoned: number of adds and reads that were given up, but whose keys (ledger and entry) must not be used
         again yet, because a late reply may come.
     """
@@ -141,12 +141,12 @@ class InFlight:
         given up but may still be answered.
 
         :param ids: the allocator of the request ids of the handle that sends the adds.
-        :param size: bytes of their frames.
+        :param size: total size in bytes of their frames.
         :param replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
         :param numbers: the request ids of the adds, one for each; None in a protocol without request ids.
-        :param done: the caller's callback, which is stored with the adds.
+        :param done: the callback for the outcomes of the adds.
         :param fresh: whether the entries are sent for the first time.
-        :returns: whether the adds were recorded; if not, the caller must not send them on this connection.
+        :returns: whether the adds were recorded; if not, they must not be sent on this connection.
         :raises ValueError: another ledger handle uses the same flow id (the high half of its request ids).
         """
         if (self._n_again or not fresh) and self.is_taken(adds, fresh):
@@ -170,8 +170,7 @@ class InFlight:
         :param data: the received bytes.
         :param at: offset of a reply in ``data``.
         :returns: the acknowledged adds, or None if they were given up; and the offset of the first byte after their
-            replies.  If the bytes are not the expected replies, the offset is ``at``, and the caller must decode the
-            bytes.
+            replies.  If the bytes are not the expected replies, the offset is ``at``, and the bytes must be decoded.
         """
         if not self._adds:
             return None, at
@@ -199,15 +198,17 @@ class InFlight:
         return None, at
 
     def answered_adds(self, keys: Sequence[Key], replies: AddReplies | None = None) -> Iterator[AddsPart]:
-        """Remove the adds that decoded replies answer; yield one AddsPart for the adds of each write.
+        """Remove and yield the adds that decoded replies answer.
 
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
-        :param replies: the replies if their keys are request numbers.  If they name other entries than those of the
-            adds, ``is_mistaken`` of the AddsPart is True.
+        :param replies: in a protocol with request numbers, the decoded replies, whose ids are compared with the adds;
+            None in other protocols.
+        :returns: for each write with answered adds, an :class:`.AddsPart` with these adds; its ``is_mistaken`` is True
+            if the replies have other ledger or entry ids than the adds.
         """
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
-            if keys and sent in self._adds:  # the caller may have removed these adds since the loop began
+            if keys and sent in self._adds:  # the code that uses the yielded value may have removed these adds
                 places, keys = sent.take(keys)
                 if places:
                     is_mistaken = named is not None and not named.are_those(sent, places)
@@ -219,7 +220,7 @@ class InFlight:
         """Record that some adds of one write are answered, so that other requests may use their keys.
 
         :param places: the indexes of the answered adds in ``sent``.
-        :param is_mistaken: whether the replies name other entries than those of the adds.
+        :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
         :returns: the answered adds, or None if they were given up before.
         """
         if not sent.left:
@@ -253,8 +254,8 @@ class InFlight:
         :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
         :param read_ids: the request numbers of the reads, or else the entry ids.  No outstanding read with the same
             ``space`` may have one of these ids (:meth:`can_read`).
-        :param size: bytes of their frames.
-        :param deferred: the caller's result, which is stored with the reads.
+        :param size: total size in bytes of their frames.
+        :param deferred: fires with the replies to the reads.
         :raises ValueError: another flow uses the same flow id.
         """
         flow = self._count(ids, len(read_ids), size, 0 if self._by_key else len(read_ids))
@@ -270,8 +271,8 @@ class InFlight:
 
         :param ids: the request ids of the handle that sends it.
         :param number: its request id, by which the reply is matched.
-        :param size: bytes of its frame.
-        :param ledger_id, entry_id, expected, result, deferred: stored with the request for the caller.
+        :param size: size in bytes of its frame.
+        :param ledger_id, entry_id, expected, result, deferred: the fields of :class:`.SentCall`.
         :raises ValueError: another flow uses the same flow id.
         """
         flow = self._count(ids, 1, size, 1)
@@ -299,8 +300,8 @@ class InFlight:
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
         """Store ``replies`` to reads without numbers; when all reads of a write are answered, remove and yield them.
 
-        Each reply is stored only when the iteration reaches it.  So if the caller stops early, the remaining replies
-        are not stored.
+        Each reply is stored only when the iteration reaches it.  So if the iteration is stopped early, the remaining
+        replies are not stored.
         """
         ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
         changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]

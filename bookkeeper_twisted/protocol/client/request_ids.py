@@ -1,4 +1,4 @@
-"""Request ids: ``flow id << 32 | sequence``, so that every reply names its flow.
+"""Request ids: ``flow id << 32 | sequence``, so that every reply contains the id of its flow.
 
 Flow id and sequence have 31 bits each, so that the request id is positive as a signed 64-bit number.  It is used as
 V3's ``txnId`` and as the request id of a batch read.  A flow is the requests of one ledger handle; flow id 0 stands for
@@ -32,7 +32,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free flow id (the id of a ledger handle), and count the caller as its first holder."""
+        """Return a free flow id (the id of a ledger handle), with one holder counted."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following

@@ -32,7 +32,7 @@ own.
 class WriteQueue:
     """The frames that wait to be written on one connection, in a queue for each flow (ledger handle).
 
-    :ivar size: bytes of all waiting frames.
+    :ivar size: total size in bytes of all waiting frames.
     """
 
     __slots__ = ("size", "_put", "_queues")
@@ -122,7 +122,7 @@ class WriteHistograms:
     """Histograms of the sizes of writes.
 
     :ivar requests: number of requests in each write.
-    :ivar sizes: bytes of each write.
+    :ivar sizes: size in bytes of each write.
     """
 
     requests: Histogram = attrs.field(factory=lambda: Histogram(()))

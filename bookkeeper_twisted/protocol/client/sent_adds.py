@@ -29,7 +29,7 @@ class SentAdds:
 
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
-    :ivar size: bytes of their frames.
+    :ivar size: total size in bytes of their frames.
     :ivar places: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
     :ivar numbers: the request ids of the adds; None in a protocol without request ids (V2).
@@ -132,9 +132,9 @@ class SentAdds:
     def part(self, places: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
         """Return an object for the adds with the indexes ``places``, which were answered just now.
 
-        Its ``size`` is a part of the sent bytes; the sizes of all such objects add up to :attr:`size`.
+        Its ``size`` is a part of :attr:`size`; the sizes of all such objects add up to :attr:`size`.
 
-        :param is_mistaken: whether the replies name other entries than those of the adds.
+        :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
         """
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size, is_mistaken)
@@ -164,11 +164,11 @@ class NamedEntries:
         self._by_number: dict[int, tuple[int, int]] | None = None
 
     def are_those(self, sent: SentAdds, places: Sequence[int]) -> bool:
-        """Test whether the replies name the entries of the adds that they answer.
+        """Test whether the replies have the ledger and entry ids of the adds that they answer.
 
         If many replies are in the order of the adds, only the first and the last are compared.  To compare all of them
-        would cost a client 3 % of the time of large appends.  The caller must call this method for the results of all
-        calls of :meth:`SentAdds.take`, in the same order.
+        would cost a client 3 % of the time of large appends.  This method must be called for the result of every call
+        of :meth:`SentAdds.take`, in the same order.
 
         :param sent: the adds of one write.
         :param places: the indexes of the answered adds in ``sent``.
@@ -198,8 +198,8 @@ class AddsPart:
     """Some adds of one write: those that were answered, or given up, at the same time.
 
     :ivar count: number of these adds.
-    :ivar size: bytes of their frames.
-    :ivar is_mistaken: whether the replies that answer these adds name other entries than those of the adds.
+    :ivar size: total size in bytes of their frames.
+    :ivar is_mistaken: whether the replies to these adds have other ledger or entry ids than the adds.
     """
 
     __slots__ = ("flow", "order", "places", "count", "size", "done", "is_mistaken")

@@ -31,7 +31,7 @@ class SentReads:
 
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
-    :ivar size: bytes of their frames.
+    :ivar size: total size in bytes of their frames.
     :ivar space: NUMBERED if the reads have request numbers, else the id of their ledger.
     :ivar ids: their request numbers, or else their entry ids.
     """
@@ -154,9 +154,9 @@ class SentCall:
 
     :ivar flow: the flow (ledger handle) that sent it.
     :ivar order: number of this object in the order in which the connection has sent requests.
-    :ivar size: bytes of its frame.
+    :ivar size: size in bytes of its frame.
     :ivar expected: the class of its reply.
-    :ivar result: extracts the caller's result from the reply.
+    :ivar result: called with the reply; returns the result of the request.
     """
 
     flow: Any

@@ -10,7 +10,7 @@ _HALF_LIFE = 10.0
 
 
 class Traffic:
-    """The load of one connection: the bytes of unanswered requests, and the recently written bytes.
+    """The load of one connection: the size of its unanswered requests, and the number of recently written bytes.
 
     The older written bytes are, the less they count: half after :data:`_HALF_LIFE` seconds.  The object is made before
     the connection is established, so that :meth:`wrote` can already count bytes that will be written to it.
@@ -42,7 +42,7 @@ class Traffic:
 
     @property
     def unacknowledged(self) -> int:
-        """The bytes of requests that wait for their replies."""
+        """The total size in bytes of the requests that wait for their replies."""
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:

@@ -449,7 +449,7 @@ class ServerConnection(Protocol):
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
         if self._unsent >= self._factory.unsent_limit:
-            self.flush()  # write now, so that large replies do not collect in memory until the batch of work ends
+            self.flush()  # write now, so that large replies do not stay in memory while more requests are processed
 
     def flush(self) -> None:
         """Write all queued replies by one call of the transport."""

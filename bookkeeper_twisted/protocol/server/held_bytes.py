@@ -21,8 +21,8 @@ class _Held:
 class HeldBytes(Generic[C]):
     """A limit on the memory that all connections together may use for one kind of bytes.
 
-    Above the limit, connections are dropped: first connections whose peers are not authenticated, then others.  Within
-    each of the two groups, the connection with the largest product of held bytes and seconds is dropped first.
+    Above the limit, connections are dropped: first connections whose peers are not authenticated, then connections of
+    authenticated peers; among each, the connection with the largest product of held bytes and seconds first.
 
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.

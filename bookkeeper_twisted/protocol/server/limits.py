@@ -35,8 +35,8 @@ class ServerLimits:
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
     :ivar incomplete_bytes: maximum number of bytes of incomplete frames of all connections.
     :ivar unsent_bytes: if a connection has more bytes of queued replies, the bookie makes no more replies for it.
-    :ivar pending_bytes: bytes of replies, of all connections, that are being made or were not read by peers.  Above
-        this number, new replies must be small, so that peers that do not read leave memory for the others.
+    :ivar pending_bytes: number of bytes of replies, of all connections, that are being made or were not read by peers.
+        Above this number, new replies must be small, so that peers that do not read leave memory for other peers.
     :ivar unread_bytes: maximum number of bytes of replies, of all connections, that peers have not read.  Above it, the
         connection with the largest product of unread bytes and seconds is dropped.
     :ivar small_reply: maximum number of bytes of a reply while replies must be small; a reply with a single larger

@@ -16,8 +16,8 @@ class Flushable(Protocol):
 class Outbox:
     """The connections of a bookie that have replies to write at the end of a batch.
 
-    A connection enrols with the first reply it queues; the code that ends a batch (a journal group, a chunk
-    of requests, a read from disk) calls :meth:`flush`.
+    A connection is added when it queues its first reply.  At the end of a batch, :meth:`flush` is called; a batch is
+    the records of one journal write, the requests of one received chunk, or the reads of one call.
     """
 
     __slots__ = ("_enrolled", "_after")

@@ -27,7 +27,7 @@ class BookieAdminContract(SynchronousTestCase):
         raise NotImplementedError
 
     def fill_disk(self) -> None:
-        """Give the bookie a reason to be read-only that is not the administrator's request."""
+        """Make the bookie read-only for another reason than the administrator's request."""
         raise NotImplementedError
 
     def store_entries(self) -> None:
@@ -92,7 +92,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(self.admin.state(), before)
 
     def test_recent(self) -> None:
-        """The newest groups of synced entries of each journal, and the newest slow requests, can be read."""
+        """The sizes and times of each journal's newest syncs, and the newest slow requests, can be read."""
         self.assertTrue(self.admin.journal_groups())
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
@@ -181,7 +181,7 @@ class BookieAdminContract(SynchronousTestCase):
         work.cancel_compaction()
 
     def test_space(self) -> None:
-        """The bytes of each ledger in each entry log can be read; an unknown log is an error."""
+        """The number of bytes of each ledger in an entry log can be read; an unknown log is an error."""
         self.store_entries()
         work = self.admin.background()
         logs = self.settled(work.entry_logs())

@@ -88,7 +88,7 @@ class AuthorizationContract(SynchronousTestCase):
                 self.assertEqual(self._decide(who, action, 5), self._decide(PRINCIPALS[-1], action, 5))
 
     def test_cancel(self) -> None:
-        """If one caller stops waiting for a decision, other callers still get it."""
+        """If one of several calls that wait for a decision is cancelled, the other calls still return the decision."""
         if self.authorizer is None:
             return
         for who in PRINCIPALS:

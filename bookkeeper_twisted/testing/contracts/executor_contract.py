@@ -1,4 +1,4 @@
-"""The test suite for executors, which run storage work in lanes: one or more threads for one kind of work.
+"""The test suite for executors, which run storage work on threads: one or more threads (a lane) for each kind of work.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -40,7 +40,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(submitted), 3)
 
     def test_failure(self) -> None:
-        """The submitter gets an exception that work raises, and the lane (thread) runs the next piece of work."""
+        """An exception in a piece of work fails its Deferred, and its thread runs the next piece of work."""
         failing = self.executor.submit("flush", lambda: 1 // 0)
         following = self.executor.submit("flush", lambda: "still here")
         self.settle(self.executor)
@@ -48,7 +48,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), "still here")
 
     def test_any_failure(self) -> None:
-        """A lane (thread) runs the next piece of work even after a ``BaseException``."""
+        """A thread runs the next piece of work even after a ``BaseException``."""
 
         def leave() -> None:
             raise SystemExit
@@ -60,7 +60,7 @@ class ExecutorContract(SynchronousTestCase):
         self.assertEqual(self.successResultOf(following), 0)
 
     def test_order_of_a_lane(self) -> None:
-        """Work of one lane (thread) runs in the order of its submission, and results are delivered in this order."""
+        """Work for one thread runs in the order of its submission, and results are delivered in this order."""
         ran: list[int] = []
         delivered: list[int] = []
 
@@ -184,7 +184,7 @@ class _File:
 
 
 class _Latch:
-    """A latch on which the thread of a lane waits until the test opens it.
+    """A latch on which a thread of the executor waits until the test opens it.
 
     An executor without threads runs the work only after the latch was opened.
     """

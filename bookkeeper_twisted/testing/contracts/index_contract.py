@@ -126,7 +126,7 @@ class RunIndexContract(SynchronousTestCase):
             self.assertEqual(index.commits, expected)
 
     def test_without_runs(self) -> None:
-        """One call removes all index rows and the mark that the index is complete; the states of ledgers stay."""
+        """One call removes all index rows, and stores that the index is not complete; the states of ledgers stay."""
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))

@@ -51,7 +51,7 @@ class LedgerStorageContract(SynchronousTestCase):
         raise NotImplementedError
 
     def marks(self) -> tuple[JournalPosition, ...]:
-        """Return the last log marks (positions in the journals) that were stored."""
+        """Return the last stored replay marks: the positions in the journals from which a replay begins."""
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
@@ -269,7 +269,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """A failed checkpoint moves no log mark (safety rule S7); its entries stay in memory until they are stored."""
+        """A failed checkpoint moves no replay mark (safety rule S7); its entries stay in memory until stored."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))

@@ -1,9 +1,9 @@
 """Random sequences of calls to a ledger storage, to check that every read returns the newest copy of an entry.
 
 Such a sequence is called a life; each call is a step.  As in a bookie, a read from disk takes three steps: the reactor
-requests entries, the read lane (a thread for reads) loads them, and the reactor passes them to the storage.  Other
-steps may come between these three.  A read from disk may return any copy that was the newest at some moment since the
-request.  After damage on disk, reads of the damaged entries fail until these entries are added again.
+requests entries, a read thread loads them, and the reactor passes them to the storage.  Other steps may come between
+these three.  A read from disk may return any copy that was the newest at some moment since the request.  After damage
+on disk, reads of the damaged entries fail until these entries are added again.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class _Asked:
 
     :ivar newest: by entry id, the newest copy of the entry at the time of the request.
     :ivar damaged: ids of entries of the ledger that were damaged at some moment since the request.
-    :ivar loaded: the entries that the read lane has loaded; None before it has loaded them.
+    :ivar loaded: the entries that the read thread has loaded; None before that.
     """
 
     ledger_id: int

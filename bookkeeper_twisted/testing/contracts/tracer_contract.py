@@ -1,4 +1,4 @@
-"""The test suite for providers of traces.
+"""The test suite for tracers, which make trace spans for operations.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -19,17 +19,17 @@ from ...tracing.spans import Span, SpanKind
 from ...tracing.traceparent import PART_BITS, SpanIds
 
 CALLER = SpanIds((1 << 128) - 1, (1 << 64) - 1)
-"""The largest ids of a span."""
+"""The largest trace id and span id."""
 
 
 def begin(tracer: ITracer) -> Any:
-    """Begin an operation as a client does: the provider is only asked if it wants to be."""
+    """Begin the operation "append" as a client does; return its ids, or None if the tracer does not trace it."""
     return TraceRecords(Clock(), tracer).begin("append")
 
 
 @attrs.frozen
 class Reported:
-    """A span as a provider has reported it."""
+    """A span that a tracer has reported."""
 
     name: str
     ids: SpanIds
@@ -44,26 +44,26 @@ class Reported:
 
 
 class TracerContract(SynchronousTestCase):
-    """The tests that each provider passes; a subclass makes the provider."""
+    """The tests of a tracer; a subclass makes the tracer."""
 
     def make(self, ratio: float) -> Any:
-        """Return a provider that traces this share of operations, 0 or 1."""
+        """Return a tracer that traces this share of operations, 0 or 1."""
         raise NotImplementedError
 
     def calling(self, ids: SpanIds) -> AbstractContextManager[None]:
-        """Return a context in which the caller has a span with these ids."""
+        """Return a context manager; operations called in its ``with`` block are parts of a span with these ids."""
         raise NotImplementedError
 
     def reported(self) -> list[Reported]:
-        """Return the spans that the provider has reported, in order."""
+        """Return the spans that the tracer has reported, in order."""
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """The provider has all methods."""
+        """The tracer has all methods of its interface."""
         verifyObject(ITracer, self.make(1))
 
     def test_first(self) -> None:
-        """An operation of a caller without a span begins a trace, and the next one another."""
+        """An operation that is called outside any span begins a trace; the next such operation begins another trace."""
         tracer = self.make(1)
         begun, other = begin(tracer), begin(tracer)
         self.assertIsNone(begun.parent)
@@ -77,7 +77,7 @@ class TracerContract(SynchronousTestCase):
         self.assertEqual([begin(tracer) for _ in range(3)], [None] * 3)
 
     def test_of_caller(self) -> None:
-        """The span of the caller decides, whatever the share: one that is sampled becomes the parent."""
+        """Within another span, the ratio is ignored: an operation is traced if that span is sampled."""
         tracer = self.make(0)
         with self.calling(CALLER):
             begun = begin(tracer)
@@ -88,7 +88,7 @@ class TracerContract(SynchronousTestCase):
             self.assertIsNone(begin(tracer))
 
     def test_parts(self) -> None:
-        """The ids of the parts of a span have room in its own id."""
+        """The last bits of an operation's span id are 0, so that the ids of its child spans can be derived from it."""
         tracer = self.make(1)
         with self.calling(CALLER):
             of_caller = begin(tracer)
@@ -96,7 +96,7 @@ class TracerContract(SynchronousTestCase):
             self.assertEqual(begun.ids.span_id % (1 << PART_BITS), 0)
 
     def test_report(self) -> None:
-        """A span is reported with all that it has."""
+        """A span is reported with its times, attributes, events and links."""
         tracer = self.make(1)
         begun = begin(tracer)
         attributes: dict[str, str | int | bool] = {"text": "a", "number": 3, "fact": True}
@@ -115,7 +115,7 @@ class TracerContract(SynchronousTestCase):
         self.assertEqual((second.parent, second.ended, second.kind), (None, 1_000_001.0, SpanKind.INTERNAL))
 
     def test_error(self) -> None:
-        """A span that ends with an error has its name and text."""
+        """A span that ends with an error contains the name and the text of the error."""
         tracer, error = self.make(1), LedgerFencedError(7, 3)
         tracer.report([Span(CALLER, None, "append", SpanKind.INTERNAL, 1.0, 2.0, {}, error)])
         (found,) = self.reported()

@@ -33,7 +33,7 @@ _KEY = _DIGESTER.master_key
 def run_of(sizes: Sequence[int], first: int = 3) -> EntryRun:
     """Make consecutive entries with digests.
 
-    :param sizes: bytes of the payload of each entry.
+    :param sizes: size in bytes of the payload of each entry.
     """
     return sealed(_DIGESTER, LEDGER, first, first - 1, 0, [bytes([n % 251]) * size for n, size in enumerate(sizes)])
 

@@ -36,7 +36,7 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Marking a ledger again adds missing replicas, each once; if the mark has them all, only its version changes.
+        """Marking a ledger again adds missing replicas to its mark; if the mark has them all, only its version changes.
         """
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
@@ -64,7 +64,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """A mark is replaced only if its version is the given one; a later call adds bookies to the new mark."""
+        """An underreplicated mark is replaced only if its version is the given one; a later call adds bookies to it."""
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
@@ -94,7 +94,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertNotEqual(listed, sorted(ids))
 
     async def test_watch_marks(self) -> None:
-        """The listener of marks is called at the beginning, and after a mark is made or removed or a lock is released.
+        """The listener is called at the beginning, and after an underreplicated mark or a lock is created or deleted.
         """
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(7, "host")
@@ -113,7 +113,7 @@ class UnderreplicationSuite(MetadataSuite):
             await self.news(calls)
 
     async def test_watch_locks_of_dead_sessions(self) -> None:
-        """The listener of marks is called after the end of a session that held a lock."""
+        """The listener of underreplicated marks is called after the end of a session that held a lock."""
         one, two = await self.driver(), await self.driver()
         await two.underreplication.lock(5, "host")
         calls: list[Any] = []
@@ -124,7 +124,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
 
     async def test_ended_watch_of_marks(self) -> None:
-        """After the end of a watch of marks, a driver has no calls scheduled on the clock."""
+        """After the end of a watch of underreplicated marks, a driver has no calls scheduled on the clock."""
         driver = await self.driver()
         calls: list[Any] = []
         end = driver.underreplication.watch_marks(lambda: calls.append(True))
@@ -136,7 +136,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((calls, self.clock.getDelayedCalls()), ([], []))
 
     async def test_locked_ledgers(self) -> None:
-        """A listing of held replication locks contains the names of their holders."""
+        """A listing of replication locks contains the host names of the workers that hold them."""
         one, two = await self.driver(), await self.driver()
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
         await two.underreplication.lock(1 << 40, "two")
@@ -146,7 +146,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
     async def test_described_lock(self) -> None:
-        """A holder can replace the text of its lock; long texts are cut, and the listeners of marks are not called."""
+        """The holder of a lock can replace its text; long texts are cut; the listeners of marks are not called."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "one")
         calls: list[Any] = []
@@ -177,7 +177,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "two"})
 
     async def test_lock(self) -> None:
-        """A lock keeps out other drivers, and other callers of the same driver, until it is released."""
+        """While a ledger is locked, neither another driver nor another call of the same driver can lock it."""
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "host")
         await self.raises(LedgerLockedError, one.underreplication.lock(5, "host"))

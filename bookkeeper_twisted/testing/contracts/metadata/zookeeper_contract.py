@@ -80,7 +80,7 @@ class ZooKeeperSuite(TestCase):
         await self.raises(NodeNotEmptyError, one.delete(self.root, -1))
 
     async def test_set_and_delete(self) -> None:
-        """A write names a version, or -1 for any; creating or deleting a node increases the cversion of its parent."""
+        """A write states a version, or -1 for any; creating or deleting a node increases its parent's cversion."""
         one, path = self.one, f"{self.root}/a"
         await one.create(NewNode(path))
         self.assertEqual((await one.set(path, b"x", 0)).version, 1)
