@@ -76,7 +76,7 @@ class IBookieConnection(Protocol):
         """Receive one frame, and return it with its length word."""
 
     def close(self) -> None:
-        """Close the socket.  Closing twice is harmless."""
+        """Close the socket.  A second call has no effect."""
 
 
 class IByteStream(Protocol):
@@ -95,7 +95,7 @@ class IByteStream(Protocol):
         """
 
     def close(self) -> None:
-        """Close the socket.  Closing twice is harmless."""
+        """Close the socket.  A second call has no effect."""
 
 
 class BookieConnection:

@@ -283,5 +283,5 @@ class _SecuredStream:
         raise SecurityError(f"bookie {self._address.bookie_id} ended the encrypted connection: {tls_reason(ended)}")
 
     def close(self) -> None:
-        """Close the socket under the TLS connection.  Closing twice is harmless."""
+        """Close the socket under the TLS connection.  A second call has no effect."""
         self._socket.close()

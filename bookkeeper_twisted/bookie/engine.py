@@ -76,7 +76,7 @@ class Engine:
         more.
     :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
         it failed.
-    :param labels: Prometheus labels for the metrics of the ledger storage: its directories.
+    :param labels: Prometheus labels for the metrics of the ledger storage, with the paths of its directories.
     :ivar journal_groups: for each journal, the sizes and times of the newest groups of records that it wrote.
     """
 

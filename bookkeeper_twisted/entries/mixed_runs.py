@@ -138,10 +138,10 @@ class RunSequence:
 
 
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
-    """Yield (number, selection) of each part that is not empty.
+    """Split entries into ``n`` parts by ledger; yield (number, selection) of each part that is not empty.
 
-    A ledger belongs to the part whose number is in ``elsewhere``, or else to the part ``ledger id mod n``.  The
-    selection tells for each of ``ledger_ids`` whether it belongs to this part.
+    The number of the part of a ledger is in ``elsewhere``, or else it is ``ledger id mod n``.  The selection tells for
+    each of ``ledger_ids`` whether it belongs to this part.
     """
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:

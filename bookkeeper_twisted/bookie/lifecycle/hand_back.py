@@ -31,7 +31,7 @@ target is a function.  The export calls this function with the number of newly e
 
 @attrs.frozen
 class HandBack:
-    """An export of a bookie's directories for Apache's bookie.  The caller holds the locks of the directories.
+    """An export of a bookie's directories for Apache's bookie.  The directories must be locked before and during it.
 
     :ivar open_store: opens the journals and the ledger storage, without a replay.
     :ivar write_index: writes the index of a directory for Apache's bookie.

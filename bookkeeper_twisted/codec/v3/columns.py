@@ -201,7 +201,8 @@ def add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
 def traced_add_columns(data: bytes, at: int, stride: int) -> FrameColumns | None:
     """Decode a series of add requests whose first frame has a ``traceparent``.
 
-    See :func:`add_columns` for the parameters.  The other frames may have a ``traceparent``, too, for example if a client traces each of its appends.
+    See :func:`add_columns` for the parameters.  The other frames may have a ``traceparent``, too, for example
+    if a client traces each of its appends.
     """
     plain = stride - TRACE_SIZE
     lifted = lift_traceparents(data, at, plain) if data.startswith(TRACE_HEAD, at + plain) else None

@@ -1,10 +1,10 @@
 """Decodes V3 reads, adds and read replies whose frames differ in size: many frames together, by a regular expression.
 
-Frames differ in size if their bodies or the varints of their ids do.  A regular expression, called a *form* here,
-describes the frames that all known encoders write; its capturing groups match the ids and sizes in a frame.  One call
-matches many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding ends before the
-first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the values are always
-those that the library would return.
+Frames differ in size if their bodies, or the varints of their ids, have different sizes.  A regular expression, called
+a *form* here, describes the frames that all known encoders write; its capturing groups match the ids and sizes in a
+frame.  One call matches many consecutive frames.  Then the sizes of each frame are checked against its parts.  Decoding
+ends before the first frame that does not match or has a wrong size; the protobuf library decodes this frame.  So the
+values are always those that the library would return.
 
 :mod:`.columns` decodes frames of equal size faster.
 """

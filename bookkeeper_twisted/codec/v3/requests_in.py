@@ -415,8 +415,8 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# By operation, the functions that make the item for a request without the message of its operation.  For other
-# operations, the item is a refusal with an ErrorResponse.
+# For some operations, the function that makes the decoded item of a request that lacks the message of its operation.
+# For other operations, such a request is refused with an ErrorResponse.
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

@@ -169,8 +169,8 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # Write replies of other connections: when this session ended, their waiting requests may have been
-            # answered.
+            # The end of this session may have freed permits, and requests of other connections may have been answered:
+            # write their replies.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:

@@ -200,10 +200,10 @@ class SortedEntries:
             yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
 
     def part(self, begin: int, room: int) -> "SortedEntries":
-        """Return as many entries from index ``begin`` on as fit ``room`` bytes.
+        """Return the entries from index ``begin`` on whose records fit into ``room`` bytes.
 
-        If a run (consecutive entries of one ledger) does not fit, it is left out completely, except that the first run
-        is cut.
+        The result ends with a whole run (consecutive entries of one ledger); only if the first run is too
+        long, it is cut.
 
         :param room: maximum number of bytes of the records; the first entry is returned even if it is longer.
         """

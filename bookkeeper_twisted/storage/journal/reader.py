@@ -103,9 +103,10 @@ class JournalReader:
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """Return the position up to which the journal was durable before this file, from the file's first group.
+        """Return the durable position in the trailer of the file's first group of records.
 
-        Return None if the file does not begin with a valid group of our bookie.
+        The journal was durable up to this position when the group was written.  Return None if the
+        file does not begin with a valid group of our bookie.
         """
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
