@@ -43,6 +43,11 @@ _ADVICE = (
 )
 
 
+def _damage(text: str) -> JournalDamageError:
+    """Return the error for a journal that lacks durable records; its text also says what an operator can do."""
+    return JournalDamageError(f"{text}; {_ADVICE}")
+
+
 @attrs.frozen
 class Cut:
     """A torn tail (bytes of an interrupted write) that the replay has cut off at ``offset`` of the file ``path``."""
@@ -84,7 +89,7 @@ class JournalReplay:
         self.end = mark
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
         if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
-            raise JournalDamageError(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
+            raise _damage(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
         self._check_newest()
         if ids and ids[-1] > mark.file_id and self._is_empty(ids[-1]):
             self.unused = ids.pop()
@@ -93,7 +98,7 @@ class JournalReplay:
             file = self._fs.open(self._path(file_id))
             try:
                 if start > file.size():
-                    raise JournalDamageError(f"{file.path} ends at offset {file.size()}: the mark is in it, at {start}")
+                    raise _damage(f"{file.path} ends at offset {file.size()}: the mark is in it, at {start}")
                 reader = self._reader(file, file_id)
                 self._check_predecessor(reader, ids)
                 for bodies in reader.records(start):
@@ -126,25 +131,25 @@ class JournalReplay:
         """
         newest = self._sizes.newest
         if newest.file_id > max(self._ids, default=0):
-            raise JournalDamageError(
+            raise _damage(
                 f"{self._path(newest.file_id)} is missing: it had at least {newest.size} bytes when records in it were "
-                f"acknowledged; {_ADVICE}"
+                "acknowledged"
             )
 
     def _check_size(self, file: IFile, file_id: int) -> None:
         """Raise an error if a journal file is shorter than its recorded size: acknowledged records may be lost."""
         size, least = file.size(), self._sizes.of(file_id)
         if size < least:
-            raise JournalDamageError(
+            raise _damage(
                 f"{file.path} was cut short: it has {size} bytes, but had at least {least} when records in it were "
-                f"acknowledged; {_ADVICE}"
+                "acknowledged"
             )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
         """Raise an error if the previous journal file is missing; the first group of this file names it."""
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
-            raise JournalDamageError(
+            raise _damage(
                 f"{self._path(durable.file_id)} is missing: {reader.path} follows its offset {durable.offset}"
             )
 
@@ -159,21 +164,21 @@ class JournalReplay:
         durable = self._known_durable(later)
         is_continued = durable.file_id == reader.file_id
         if is_continued and durable > self.end:
-            raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
+            raise _damage(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.mark is None:
             if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have file marks
-                raise JournalDamageError(f"{reader.path} has lost its header; {_ADVICE}")
+                raise _damage(f"{reader.path} has lost its header")
             return
         if is_continued:
             return
         tail = reader.tail()
         if tail.durable > self.end:
-            raise JournalDamageError(
+            raise _damage(
                 f"{reader.path}: damaged at offset {reader.end}, durable up to {tail.durable.offset}"
             )
         if later:
             if tail.torn:
-                raise JournalDamageError(f"{reader.path}: damaged at offset {reader.end}, and it is not the last file")
+                raise _damage(f"{reader.path}: damaged at offset {reader.end}, and it is not the last file")
             return
         if tail.torn:
             self.cuts.append(Cut(reader.path, reader.end))
