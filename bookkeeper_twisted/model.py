@@ -94,7 +94,7 @@ class Entry(NamedTuple):
     It is a tuple because a reader may get a million of them a second: Python makes and frees a tuple three times as
     fast as an object with attributes.
 
-    :ivar length: bytes of the payloads of this entry and of all entries before it in the ledger.
+    :ivar length: total size in bytes of the payloads of this entry and of all earlier entries in the ledger.
     :ivar last_add_confirmed: LAC of the writer when it sent the entry.
     """
 

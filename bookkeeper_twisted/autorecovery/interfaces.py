@@ -66,7 +66,7 @@ class CopyProgress:
 
 @attrs.frozen
 class LedgerStatus:
-    """The status of a marked ledger that a replication worker has locked.
+    """The status of a ledger with an underreplicated mark that a replication worker has locked.
 
     :ivar state: *repairing*: the worker copies entries; *grace*: the writer of the ledger gets time to replace a lost
         bookie itself; *waiting*: bookies could not answer, and the worker will try again; *impossible*: the ledger

@@ -52,8 +52,8 @@ class ReplicationMetrics:
     :ivar write_latency: milliseconds until a bookie acknowledged a write.
     :ivar entry_read_latency, entry_write_latency: the same latencies of those reads and writes that had one entry; they
         are comparable with the latencies of clients.
-    :ivar read_bytes: bytes of each read.
-    :ivar written_bytes: bytes of each write to one bookie.
+    :ivar read_bytes: number of bytes that each read returned.
+    :ivar written_bytes: number of bytes in each write to one bookie.
     :ivar unreadable: number of entries that no bookie could return.
     """
 

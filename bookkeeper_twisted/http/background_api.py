@@ -85,7 +85,7 @@ class BackgroundApi:
                           Parameter("log_id", "its id", "integer", least=0)), refusals=(400, 404, 503)),
     )  # fmt: skip
     async def _entry_logs(self, question: ApiRequest) -> Answer:
-        """Answer with a list of the entry logs, or with the bytes of each ledger in the log that the request names."""
+        """Answer with a list of the entry logs, or with the size of each ledger's entries in the log in the request."""
         directory = question.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()

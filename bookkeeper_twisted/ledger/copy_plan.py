@@ -16,7 +16,7 @@ from .fragments import LedgerFragment
 class CopyRun:
     """Consecutive entries to copy to the same bookies.
 
-    :ivar targets: ids of the bookies, in the order of their positions.
+    :ivar targets: ids of these bookies, in the order of their positions in the ensemble.
     """
 
     first: int
@@ -30,7 +30,7 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """Yield the lost entries to copy, as runs (consecutive entries with the same targets) in ascending order.
+    """Yield the lost entries to copy, as runs (consecutive entries for the same bookies) in ascending order.
 
     :param losses: the lost entries of this fragment.
     :param targets: for each position of the ensemble to repair, the id of the bookie to which the lost entries of the
@@ -59,7 +59,7 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the entries that each target bookie lacks.
+    """Return the entries that each target lacks; a target is a bookie that receives copies.
 
     If the target is the bookie that the ensemble already has at the position, it lacks only the lost entries.  Any
     other target lacks all entries that the position keeps.
@@ -84,7 +84,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
     still return the entries.
 
     :param losses: the lost entries of this fragment.
-    :returns: runs in ascending order; ``targets`` are the bookies of the write set.
+    :returns: runs in ascending order; in each run, ``targets`` are the bookies of the entries' write set.
     """
     lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
     for run in copy_plan(fragment, lost, dict(enumerate(fragment.ensemble))):
@@ -95,7 +95,7 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
     """Yield the runs of a copy ``plan`` without the entries in ``left_out``; split a run that has such entries inside.
 
-    :param left_out: the entries not to copy, as runs in ascending order; their targets are ignored.
+    :param left_out: the entries not to copy, as runs in ascending order; ``targets`` in these runs are ignored.
     """
     for run in plan:
         at = run.first

@@ -16,7 +16,7 @@ class LastConfirmed:
 
     :ivar last_add_confirmed: the highest LAC that one of the bookies knows, -1 if they know none.
     :ivar entry_id: the highest id of an entry that one of the bookies returned, -1 if none did.
-    :ivar length: bytes of all payloads of the ledger up to and including the entry ``entry_id``.
+    :ivar length: length of the ledger in bytes up to and including the entry ``entry_id``.
     """
 
     last_add_confirmed: int = INVALID_ENTRY_ID

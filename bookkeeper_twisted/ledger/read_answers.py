@@ -45,7 +45,7 @@ entry; with twice the number, they need the same time.
 """
 
 ENTRY_OVERHEAD = 40
-"""Bytes of a stored entry in addition to its payload: length word, header and CRC32C.
+"""Size in bytes of a stored entry without its payload: length word, header and CRC32C.
 
 Other digests need up to 16 bytes more.
 """
@@ -76,7 +76,7 @@ class UsualSize:
         """Update the expected size from entries that were received.
 
         :param entries: number of received entries; 0 changes nothing.
-        :param n_bytes: bytes of all these entries.
+        :param n_bytes: total size of all these entries in bytes.
         """
         if entries:
             self.n_bytes = max(n_bytes // entries, 1)

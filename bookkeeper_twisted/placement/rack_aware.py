@@ -67,7 +67,8 @@ class RackAwarePlacement:
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
         wanted = self._wanted(write_quorum)
-        # if the rule is not enforced, the last target is one rack per write set, and every ensemble meets it
+        # If the rule is not enforced, try fewer and fewer racks per write set.  The last try demands only one rack,
+        # which every ensemble has, so it always succeeds.
         for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
             racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
             if racks is not None:

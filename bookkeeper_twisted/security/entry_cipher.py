@@ -30,7 +30,7 @@ _LEDGER_ID = struct.Struct(">q")
 _NONCE = struct.Struct(">4sQ")
 PREFIX_SIZE, TAG_SIZE = 4, 16
 OVERHEAD = PREFIX_SIZE + TAG_SIZE
-"""Bytes by which an encrypted payload is longer than the payload."""
+"""Number of bytes by which an encrypted payload is longer than the payload."""
 
 
 class EntryCipher:

@@ -40,7 +40,7 @@ _OF_LIBRARY = (
 _OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
 
 _OVERHEAD = 17 * 1024
-"""Bytes by which a buffer for plaintext is larger than the received bytes.
+"""Number of bytes by which a buffer for plaintext is larger than the received ciphertext.
 
 OpenSSL may store a part of a record from an earlier call; this part has fewer bytes than this constant.
 """

@@ -165,7 +165,7 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)
-        # Turn 0 is the first: this search visits each ledger before the checks do, because its marks are urgent.
+        # turn 0 is the first: the search marks a ledger before the checks process it, because its marks are urgent
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(there, self._detector.is_expected, walk)
 

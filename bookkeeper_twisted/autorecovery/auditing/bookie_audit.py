@@ -86,7 +86,7 @@ class BookieAudit:
         """Mark each ledger as underreplicated if an ensemble in its metadata contains a lost bookie.
 
         :param there: ids of the registered bookies.
-        :param is_expected: called with the id of each bookie that a ledger names, but that is not in ``there``.  It
+        :param is_expected: called with the id of each bookie that is in an ensemble, but not in ``there``.  It
             returns True if the bookie does not count as lost, because it has returned during the audit, or because the
             delay after its loss is still running.
         :param walk: reads the metadata of all ledgers, and calls its argument with the id and metadata of each ledger.

@@ -36,7 +36,7 @@ The pauses before all these checks take 21 minutes in total.
 MOST_LATER = 100_000
 """Maximum number of ledgers that are checked again at the end; the check keeps their ids in memory."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
-"""The order in which checks visit a ledger; the first one may mark it, and the others skip marked ledgers."""
+"""The order in which the checks process one ledger; the first check may mark it, and the others skip marked ledgers."""
 
 
 @attrs.frozen
@@ -74,8 +74,10 @@ class CheckContext:
     async def walk(self, check: AuditorCheck, visit: Visit) -> None:
         """Call ``visit`` with the id and metadata of each ledger, for a ``check``.
 
-        Checks that begin within a second share one walk over the ledgers, so that the metadata of each ledger are read
-        once.  If the search for ledgers on lost bookies is among them, it processes each ledger first.
+        Checks that begin within a second share one pass over all ledgers, so that the metadata of each ledger are read
+        once.  If the search for ledgers on lost bookies is in the same pass, it processes each ledger first.
+
+        :param visit: the function to call for each ledger.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata of some ledgers could not be read.
         """

@@ -1,4 +1,4 @@
-"""Walks over all ledgers: they read the metadata of one ledger after the other, with limits on memory and speed."""
+"""Passes over all ledgers, which read the metadata of one ledger after the other, with limits on memory and speed."""
 
 from collections.abc import Awaitable, Callable
 
@@ -19,19 +19,18 @@ from ..switch import Switch
 Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
 
 TOGETHER_SECONDS = 1.0
-"""Seconds from the first request for a walk over all ledgers to its start; callers in this time share the walk."""
+"""Seconds from the first request for a pass over all ledgers to its start; requests in this time share the pass."""
 
 
 @attrs.frozen
 class LedgerScan:
-    """A walk over all ledgers: it reads the metadata of each ledger, and calls a function, the visit, with them.
+    """A pass over all ledgers: it reads the metadata of each ledger, and calls a function for each ledger.
 
-    Ledgers that are deleted during the walk are skipped.  So are ledgers whose stored metadata cannot be decoded, so
-    that the walk visits all other ledgers; at its end, it logs how many could not be decoded.  While autorecovery
-    is switched off, the walk pauses.
+    Ledgers that are deleted during the pass are skipped.  Ledgers whose stored metadata cannot be decoded are skipped,
+    too; the pass logs their number at its end.  While autorecovery is switched off, the pass pauses.
 
     :ivar operations: the speed limit of the reads of metadata.
-    :ivar parallel: maximum number of ledgers that are visited at the same time.
+    :ivar parallel: maximum number of ledgers that are processed at the same time.
     :ivar timeout: maximum number of seconds that one read of metadata may take.
     """
 
@@ -45,10 +44,10 @@ class LedgerScan:
     timeout: float
 
     async def run(self, visit: Visit) -> int:
-        """Visit all ledgers.  The first error, or a cancellation, ends the walk and cancels the visits in progress.
+        """Call ``visit`` for all ledgers; the first error, or a cancellation, ends the pass and cancels running calls.
 
         :param visit: called with the id and metadata of each ledger; several calls run at the same time.
-        :returns: number of visited ledgers.
+        :returns: number of ledgers for which ``visit`` was called.
         :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
             long.
         """
@@ -97,21 +96,21 @@ class LedgerScan:
 
 
 class SharedWalks:
-    """Walks over all ledgers, which callers share: a walk reads the metadata of each ledger once for all of them."""
+    """Passes over all ledgers; several checks share one pass, which reads the metadata of each ledger once."""
 
     def __init__(self, scan: LedgerScan) -> None:
         self._scan = scan
         self._next: _SharedWalk | None = None
 
     def run(self, visit: Visit, turn: int) -> "Deferred[None]":
-        """Visit all ledgers, in a walk that other callers may share.
+        """Call ``visit`` for all ledgers, in a pass over all ledgers that other calls of this method may share.
 
-        If ``visit`` fails, only the visits of this caller end.  If the walk itself fails, the visits of all callers
-        end.  If the returned Deferred is cancelled, the visits of this caller end, and the walk ends if it has no other
-        caller.
+        If ``visit`` fails, it is not called again, and only the Deferred of this call fails.  If the pass itself fails,
+        the Deferreds of all calls that share it fail.  To cancel the returned Deferred ends the calls of ``visit``; the
+        pass ends, too, if no other call shares it.
 
         :param visit: called with the id and metadata of each ledger; several calls run at the same time.
-        :param turn: number that orders the visits of several callers to a ledger: the lowest turn comes first.
+        :param turn: if several calls share a pass, the function with the lowest turn is called first for each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
             long.
         """
@@ -121,9 +120,9 @@ class SharedWalks:
 
 
 class _SharedWalk:
-    """One walk over all ledgers that several callers share; it ends early when no caller needs more ledgers.
+    """One pass over all ledgers that several checks share; it ends early when all checks have failed or are cancelled.
 
-    :ivar is_open: whether another caller can still join the walk.
+    :ivar is_open: whether another check can still join the pass.
     """
 
     def __init__(self, scan: LedgerScan) -> None:
@@ -153,7 +152,7 @@ class _SharedWalk:
 
     async def _visit(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         for ended, (_, visit) in list(self._visits.items()):
-            if ended not in self._visits:  # this caller's visits have ended with an error at another ledger
+            if ended not in self._visits:  # this function has failed at another ledger
                 continue
             try:
                 await visit(ledger_id, metadata)

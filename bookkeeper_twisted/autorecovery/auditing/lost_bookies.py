@@ -2,9 +2,9 @@
 
 After the loss of one bookie, its ledgers are audited only after a delay, because the bookie may just be restarting.  If
 two bookies are lost, their ledgers are audited without a delay, because the loss of a third one might destroy the last
-replica of an entry.  A lost bookie that no ledger names has no entries to lose, so it does not count as one of the two.
-For example, the cookie of a bookie that died long ago may still be stored, although its ledgers were copied to other
-bookies.  This module does no I/O: its caller has the clock and the metadata store.
+replica of an entry.  A lost bookie that is in no ensemble of any ledger has no entries to lose, so it does not count as
+one of the two.  For example, the cookie of a bookie that died long ago may still be stored, although its ledgers were
+copied to other bookies.  This module does no I/O; :mod:`.detection` has the clock and the metadata store.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ class Loss(Enum):
 
 
 class Action(Enum):
-    """The step that the caller must take after a change of the lost bookies."""
+    """The step that the auditor must take after a bookie was lost or has returned, or after the delay has changed."""
 
     NOTHING = "nothing"
     SCHEDULE = "schedule"
@@ -75,7 +75,7 @@ class LostBookies:
     pending: set[str] = attrs.field(factory=set)
 
     def bookies_are(self, available: Collection[str]) -> Action:
-        """Record which bookies are registered now; return the action that the caller must take.
+        """Record which bookies are registered now; return the step that the auditor must take.
 
         :param available: ids of all registered bookies, writable and read-only.
         """
@@ -106,7 +106,7 @@ class LostBookies:
             self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
-        """Set the delay to a value that was written to the store; return the action that the caller must take.
+        """Set the delay to a value that was written to the store; return the step that the auditor must take.
 
         By writing 0 or the present value, an administrator requests an immediate audit.
 
@@ -128,7 +128,7 @@ class LostBookies:
         self.state = Detection.CALM
 
     def expired(self) -> Action:
-        """Return the action that the caller must take at the end of the delay."""
+        """Return the step that the auditor must take at the end of the delay."""
         return self._audit() if self.state is Detection.WAITING else Action.NOTHING
 
     def _decide(self) -> Action:

@@ -14,7 +14,7 @@ COUNT_SECONDS = 60.0
 
 
 class MarkCount:
-    """A count of the marked ledgers of a cluster, which is repeated every minute.
+    """A count of the ledgers with an underreplicated mark, which is repeated every minute.
 
     :param findings: its ``marked`` is set to the number of marked ledgers, and to 0 by :meth:`stop`.
     """

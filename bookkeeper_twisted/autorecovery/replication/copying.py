@@ -1,10 +1,10 @@
-"""The copying of entries by a plan: read them from any replica, verify them, and send them unchanged to the targets.
+"""Copies entries by a plan: reads them from any replica, verifies them, and sends them unchanged to other bookies.
 
-A target is a bookie that gets copies.  Entries are copied in windows; a window is a limited number of entries.  While
-one window is written, the next one is read.  If every bookie of the ensemble stores every entry, a window is read by
-one batch read, and all targets get the same bytes.  In a striped ledger, a window is read by single reads, and each
-target gets the entries that its position stores.  After a write to a target has failed, only the other targets get
-further entries.
+A target is a bookie that receives copies.  A window is a limited number of entries that are read together.  While one
+window is written, the next one is read.  If every bookie of the ensemble stores every entry, a window is read by one
+batch read, and all targets receive the same bytes.  In a striped ledger, a window is read by single reads, and each
+target receives the entries that its position in the ensemble stores.  After a write to a target has failed, that target
+receives no further entries.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ class FragmentCopy:
 
     :param context: the client's objects for reads; its ``bookies`` send only the requests for this fragment.
     :param copied: called with the number of entries and bytes after a bookie has stored copies.
-    :ivar failed: the error of each target that could not store its entries, by bookie id.
+    :ivar failed: the error of each target (bookie that receives copies) that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
     """
 
@@ -124,9 +124,9 @@ class FragmentCopy:
         self._usual_size = usual_size_of(metadata)
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
-        """Copy the entries of a plan; :attr:`unreadable` and :attr:`failed` have the errors of entries and targets.
+        """Copy the entries of a plan; store the errors of entries in :attr:`unreadable`, of bookies in :attr:`failed`.
 
-        :param plan: runs (consecutive entries) with their targets, in ascending order.
+        :param plan: runs (consecutive entries) with the bookies that receive the copies, in ascending order.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
             unknown whether they have entries.
         """
@@ -189,13 +189,13 @@ class FragmentCopy:
         return None  # never reached, because _pause() raises the error of the last attempt
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries of a striped ledger by single reads, and yield the adds for each target."""
+        """Read the planned entries of a striped ledger by single reads; yield the adds for each bookie to copy to."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             if self._given_up:
                 break
             if not self._alive(run.targets):
-                continue  # skip this run: all its targets have failed; later runs may have other targets
+                continue  # skip this run: all bookies to copy it to have failed; later runs may have other bookies
             for entry_id in range(run.first, run.last + 1):
                 wanted[entry_id] = run.targets
                 if len(wanted) >= self._singles():

@@ -112,7 +112,7 @@ class FragmentReplicator:
     async def repair(
         self, stored: Versioned[LedgerMetadata], report: FragmentReport, copied: Copied = lambda entries, n_bytes: None
     ) -> Versioned[LedgerMetadata]:
-        """Copy the entries of a fragment that a check has found lost.
+        """Copy the lost entries of a fragment to bookies that lack them; replace lost or read-only bookies.
 
         If the repair is cancelled, its reads and writes end, and the copies made so far remain as extra copies.
 
@@ -120,7 +120,7 @@ class FragmentReplicator:
         :param report: the result of the check of the fragment.
         :param copied: called with the number of entries and bytes after a bookie has stored copies.
         :returns: the metadata after the repair.
-        :raises IllegalOperationError: the fragment is not final: a writer may still add entries to it.
+        :raises IllegalOperationError: the fragment is not closed: a writer may still add entries to it.
         :raises EntriesLostError: some entries are on no bookie.  Other entries may have been copied, but the metadata
             is unchanged.
         :raises NotEnoughBookiesError: too few bookies are writable, so some positions were not repaired.
@@ -158,9 +158,9 @@ class FragmentReplicator:
         return stored
 
     async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _FragmentWork) -> bool:
-        """Choose a bookie for each position that lacks entries, and copy the entries of the position to this bookie.
+        """For each ensemble position whose bookie lacks entries, choose a bookie, and copy the entries to it.
 
-        Return False if none of these positions gets a bookie.
+        Return False if no bookie was found for any of these positions.
         """
         fragment = work.fragment
         targets = await self._targets(metadata, work)
@@ -179,7 +179,9 @@ class FragmentReplicator:
         return True
 
     async def _targets(self, metadata: LedgerMetadata, work: _FragmentWork) -> dict[int, str]:
-        """Choose a bookie to copy to for each position that lacks entries; leave out positions without a usable bookie.
+        """Choose the bookie to copy to, for each ensemble position whose bookie lacks entries.
+
+        The result has no item for a position for which no bookie can be chosen.
         """
         targets: dict[int, str] = {}
         ensemble = list(work.ensemble)
@@ -205,6 +207,6 @@ class FragmentReplicator:
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
-        """Replace bookies in the metadata of a ledger; called only after all copies are acknowledged."""
+        """Write the new bookies to the metadata of a ledger; call this only after all copies are acknowledged."""
         await self._metadata_limit.acquire(user=f"replication of ledger {ledger_id}")
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

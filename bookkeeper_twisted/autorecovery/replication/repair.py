@@ -106,9 +106,9 @@ class LedgerRepair:
         self.running: dict[int, CopyProgress] = {}
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
-        """Repair the final fragments of a ledger, to which no writer adds entries; do not fence the ledger's writer.
+        """Repair the closed fragments of a ledger, to which no writer adds entries any more; do not fence the writer.
 
-        :param replicas: ids of the bookies that the mark names.
+        :param replicas: ids of the bookies in the underreplicated mark of the ledger.
         :raises bookkeeper_twisted.errors.BookKeeperError: the check could not be made.
         """
         shown = self.running[ledger_id] = CopyProgress(self._context.clock.seconds())
@@ -168,7 +168,7 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: CopyProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each final fragment that lacks entries; after an error, continue with the next fragment."""
+        """Repair each closed fragment of which a bookie lacks entries; after an error, continue with the next one."""
         final = [damaged for damaged in report.damaged if damaged.fragment.closed]
         shown.fragments += len(final)
         shown.entries += sum(map(_lost_copies, final))

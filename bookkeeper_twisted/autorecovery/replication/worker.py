@@ -1,9 +1,9 @@
 """The replication worker: locks ledgers with underreplicated marks, repairs them, and removes their marks.
 
-Each worker of the cluster reads the marks in random order.  It repairs a limited number of ledgers at the same time;
-each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads the mark under
-the lock, before the check, and removes the mark after the repair, unless the ledger was marked again since then
-(:mod:`...metadata.mark_removal`).
+Each worker of the cluster reads the underreplicated marks in random order.  It repairs a limited number of ledgers at
+the same time; each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads
+the mark under the lock, checks and repairs the ledger, and removes the mark, unless the ledger was marked again in the
+meantime (:mod:`...metadata.mark_removal`).
 
 A ledger may have to wait: for the grace period of its writer, or for the next attempt after a failure.  While a ledger
 waits, it stays locked, so that no other worker attempts a repair that would fail, too.  The text of the lock has the
@@ -253,7 +253,7 @@ class ReplicationWorker(Service):
             items[last], items[other] = items[other], items[last]
 
     async def _take(self, ledger_id: int) -> bool:
-        """Lock a marked ledger and begin to repair it; return False if another worker holds its lock."""
+        """Lock an underreplicated ledger and begin to repair it; return False if another worker holds the lock."""
         await self._limit.acquire(user=f"replication of ledger {ledger_id}")
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)

@@ -50,7 +50,7 @@ class ShownMetadata(ShellRow):
 class ReadEntry(ShellRow):
     """An entry of a ledger.
 
-    :ivar size: bytes of the payload.
+    :ivar size: size of the payload in bytes.
     :ivar data: the payload; None if no option asks for it.
     """
 

@@ -55,7 +55,7 @@ class FoundFile(ShellRow):
 class LoggedLedger(ShellRow):
     """A ledger in an entry log.
 
-    :ivar size: bytes of the ledger's entries in this entry log.
+    :ivar size: total size in bytes of the ledger's entries in this entry log.
     """
 
     log_id: int

@@ -30,7 +30,7 @@ class LedgerFacts:
     """The facts about a ledger in the directories of the bookie.
 
     :ivar master_key: empty if it is unknown.
-    :ivar size: bytes of its stored entries.
+    :ivar size: total size of its stored entries in bytes.
     :ivar entries: number of its stored entries.
     :ivar fenced: None if it is unknown.
     """

@@ -26,14 +26,14 @@ _LENGTH = struct.Struct(">i")
 _MASTER_KEY = -0x1000
 _FENCE = -0x2000
 _DATA = 32
-"""Bytes of ledger id, entry id, last add confirmed and length in a record; digest and payload follow."""
+"""Size in bytes of ledger id, entry id, last add confirmed and length in a record; digest and payload follow."""
 
 
 @attrs.frozen
 class StoredRecord(ShellRow):
     """A record of an entry log or of a journal file.
 
-    :ivar size: bytes of the record, without its length field.
+    :ivar size: size of the record in bytes, without its length field.
     :ivar position: offset in the file.
     :ivar kind: ``entry``, ``masterKey``, ``fence`` or ``other``.
     :ivar last_add_confirmed: last add confirmed in the header of an entry; None for other records.
@@ -133,7 +133,7 @@ def _record(body: bytes, size: int, position: int, with_data: bool) -> StoredRec
     """Return the fields of a record of an entry log or a journal.
 
     :param body: at least the first bytes of the record, without its length field.
-    :param size: bytes of the whole record, without its length field.
+    :param size: size of the whole record in bytes, without its length field.
     """
     ledger_id, entry_id = _IDS.unpack_from(body)
     record = partial(StoredRecord, ledger_id, entry_id, size, position)

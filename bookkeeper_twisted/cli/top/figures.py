@@ -23,8 +23,8 @@ class MetricsSample:
     :ivar at: when the page was read, in seconds of the reactor's clock.
     :ivar adds: entries added since the start of the bookie.
     :ivar reads: entries read since the start of the bookie, one by one or in batches.
-    :ivar bytes_in: bytes of added entries since the start.
-    :ivar bytes_out: bytes of read entries since the start.
+    :ivar bytes_in: total size in bytes of the entries added since the start.
+    :ivar bytes_out: total size in bytes of the entries read since the start.
     :ivar add_p99_ms: latency of successful adds, in ms, that 99 % of them do not exceed.
     :ivar journal_queue: number of adds that wait in the queues of the journals; adds of consecutive entries that
         arrive together count as one.

@@ -32,7 +32,7 @@ MAX_TERMS = 3
 """Maximum number of terms (pieces of memory) of a claim log by default."""
 
 STUCK_SECONDS = 15.0
-"""Seconds for which an open claim may delay the frames after it; then the log revokes the claim."""
+"""Seconds for which reserved memory (an open claim) may delay later frames; then the log revokes it."""
 
 
 @attrs.define(eq=False)
@@ -50,11 +50,11 @@ class ClaimLog:
     thread calls them.
 
     :ivar tail: position (byte offset in the log) after the last claimed frame.
-    :ivar limit: position up to which claims need no lock.
+    :ivar limit: position up to which threads reserve (claim) frames without a lock.
     :ivar term: the term (piece of memory) in which frames are claimed now.
     :ivar taken: position up to which the sender has taken the frames.
     :ivar acknowledged: position up to which bookies have acknowledged the entries of all frames.
-    :ivar failure: the reason why the log accepts no more claims, None while it accepts them.
+    :ivar failure: the reason why no more memory can be reserved in the log; None while memory can be reserved.
     :ivar lost_from: position at which the frames begin that will never be acknowledged; None before the log is
         abandoned.
     :ivar shapes: maps payload sizes to frame shapes (function, frame size and length word with which to write a frame);
@@ -107,10 +107,10 @@ class ClaimLog:
     # ---- any thread ----------------------------------------------------------------------------------
 
     def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
-        """Make the handle by which the calling thread claims frames in this log.
+        """Make the handle by which the calling thread reserves (claims) memory for entries in this log.
 
-        :param when_full: what an offer or claim of this handle does if there is no room.
-        :param patience: maximum number of seconds that an offer or claim waits for room with ``WhenFull.BLOCK``; None
+        :param when_full: the reaction of :meth:`.Producer.offer` and :meth:`.Producer.claim` if there is no room.
+        :param patience: maximum number of seconds that these methods wait for room with ``WhenFull.BLOCK``; None
             for ever.
         """
         if sys.gettrace() is not None:
@@ -122,7 +122,7 @@ class ClaimLog:
         return producer
 
     def use_lock(self) -> None:
-        """Make threads take the log's lock for every claim, for example because a debugger traces a thread."""
+        """Make threads lock the log whenever they reserve memory, for example because a debugger traces a thread."""
         if not self._locked:
             with self._lock:
                 self.limit = 0
@@ -139,7 +139,7 @@ class ClaimLog:
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
-        """Claim a frame of ``producer.size`` bytes under the lock; with ``WhenFull.BLOCK``, wait until there is room.
+        """Reserve (claim) a frame of ``producer.size`` bytes under the lock; with ``WhenFull.BLOCK``, wait for room.
 
         :returns: the position after the frame, or a :class:`~.producer.ClaimResult`.
         :raises IncorrectParameterError: the frame is larger than the limit of unacknowledged bytes, so that the log can
@@ -177,7 +177,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a claim that waits for room from the queue; do nothing if it was granted already."""
+        """Remove a thread that waits for memory from the queue; do nothing if it has got the memory already."""
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
@@ -187,7 +187,7 @@ class ClaimLog:
     # ---- room, under the lock ------------------------------------------------------------------------
 
     def _claim(self, producer: Producer) -> int:
-        """Claim a frame (memory for an entry) of ``producer.size`` bytes at the tail of the log.
+        """Reserve ``producer.size`` bytes of memory for an entry (claim a frame) at the tail of the log.
 
         The caller holds the lock.
 
@@ -224,7 +224,7 @@ class ClaimLog:
         return 0
 
     def _serve(self) -> None:
-        """Grant the claims of threads that wait for room in the log, the oldest first, while there is room."""
+        """Reserve memory for the threads that wait for it, the longest waiting first, while the log has room."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)
@@ -235,10 +235,10 @@ class ClaimLog:
             blocked.signal.set()
 
     def _open_gate(self) -> None:
-        """Set :attr:`limit`, the position up to which threads may claim frames without the lock.
+        """Set :attr:`limit`, the position up to which threads may reserve memory (claim frames) without the lock.
 
         The limit is the end of the newest term (piece of memory), or a lower position if the log may not have so many
-        unacknowledged bytes.  If claims wait for room, or every claim must take the lock, the limit stays 0.
+        unacknowledged bytes.  If threads wait for room, or must always use the lock, the limit stays 0.
         """
         if self._terms and self.failure is None and not self._blocked and not self._locked:
             end, room = self.term.end, self.acknowledged + self._window
@@ -264,9 +264,9 @@ class ClaimLog:
         self.armed = False
 
     def _committed(self) -> int:
-        """Return the position up to which every claimed frame was committed or aborted."""
-        # Read the tail before the open claims: a frame that is claimed between the two reads begins at or above this
-        # tail.
+        """Return the position below which all reserved frames are committed or aborted, so that no thread writes there."""
+        # Read the tail first, then the start of each thread's open frame.  A frame that a thread reserves between the
+        # two reads begins at or above this tail.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -292,9 +292,9 @@ class ClaimLog:
         return None
 
     def _skip_holes(self, term: Term, end: int) -> int:
-        """Skip holes (memory of aborted claims) that come before the next frame to send.
+        """Skip holes (reserved memory in which no entry was committed) that come before the next frame to send.
 
-        :param end: position up to which every claimed frame of the term was committed or aborted.
+        :param end: position up to which every frame in the term (memory block) was committed or aborted.
         :returns: position at which the next hole begins; ``end`` if there is no further hole.
         """
         term.sort_holes()
@@ -307,9 +307,9 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Revoke the open claim that delays later frames, if its thread is dead or the delay is too long.
+        """Revoke the reserved memory (open claim) that delays later frames, if its thread is dead or too slow.
 
-        The delay is too long after :data:`STUCK_SECONDS`.
+        A thread is too slow if it has delayed later frames for :data:`STUCK_SECONDS`.
 
         :param now: seconds of a monotonic clock.
         :returns: whether an open claim has delayed frames, so that this method must be called again later.
@@ -347,8 +347,7 @@ class ClaimLog:
     def _advance_acknowledged(self, position: int) -> None:
         """Record that all frames below a position are acknowledged.
 
-        Then give the terms (pieces of memory) below this position back to the pool, and grant claims that wait for
-        room.
+        Return the terms (memory blocks) below this position to the pool, and reserve memory for waiting threads.
         """
         with self._lock:
             self.limit = 0
@@ -382,7 +381,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the last memory block (term) to the pool, if no frame in it is unsent and no claim is open."""
+        """Return the last memory block (term) to the pool, if all frames are acknowledged and no thread writes to it."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
@@ -391,7 +390,7 @@ class ClaimLog:
             self._open_gate()
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims, including claims that wait for room; claimed frames are still sent and acknowledged.
+        """Refuse to reserve more memory, also for waiting threads; reserved frames are still sent and acknowledged.
 
         :param why: the reason; becomes :attr:`failure`, unless an earlier reason is stored there.
         """
@@ -402,9 +401,10 @@ class ClaimLog:
             self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Refuse further claims, and free the memory, because no claimed frame will be sent any more.
+        """Refuse to reserve more memory, and free the memory, because no frame will be sent any more.
 
-        The memory of open claims is not freed.  Call this method again when they have ended.
+        Memory to which a thread may still write is not freed.  Call this method again when the thread has committed or
+        aborted its frame.
 
         :param why: the error with which the Deferreds of :meth:`when_acknowledged` fail.
         """

@@ -1,4 +1,4 @@
-"""Frames in claim logs: each has the payload of one entry and, before it, room for the rest of the add request.
+"""Frames: memory for one add request each, in a queue of appended entries (claim log); the payload is at the end.
 
 A thread stores the length word and the payload of a frame by one call.  The bytes between them, with the entry id, the
 LAC and the digest, are filled in when the frame is sent (:mod:`~bookkeeper_twisted.codec.adds`).  Entry ids are given
@@ -121,7 +121,7 @@ class Frames:
         """Fill in headers and digests of all frames; the first entry gets the id ``first``.
 
         :param last_add_confirmed: the LAC to store in the entries.
-        :param length: bytes of all payloads of the ledger before the first entry.
+        :param length: length of the ledger in bytes before the first entry.
         :param deferred_sync: whether bookies acknowledge the entries before they sync them.
         :returns: the add requests; and for each entry, the length of the ledger in bytes up to and including this
             entry.

@@ -1,12 +1,12 @@
-"""The handle by which one thread claims room for frames in a claim log.
+"""The handle by which one thread reserves (claims) memory for entries, called frames, in a claim log.
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So no other thread
 can run within a sequence of loads, additions, comparisons, forward branches and stores.  Such a sequence is used as an
 atomic fetch-and-add: it moves the tail of the log, and stores the claimed position in this handle.  A test checks in
 the byte code that the sequence has no call and no loop, at which two threads could claim the same position.  Trace
 functions run only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction, so
-all claims take the log's lock if a trace function is set when a handle is made.  They also take it in an interpreter
-without a global lock.
+if a trace function is set when a handle is made, all handles use the log's lock.  They also use the lock in an
+interpreter without a global lock.
 
 To commit a frame, a thread stores one value in its handle.  The sender may send all frames below the lowest position at
 which any handle has an open claim.
@@ -56,7 +56,7 @@ class ProducersLog(Protocol):
     """The methods and attributes of a claim log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
     :ivar tail: the position (byte offset in the log) after the last claimed frame.
-    :ivar limit: the position up to which claims need no lock.
+    :ivar limit: the position up to which threads reserve (claim) frames without a lock.
     :ivar term: the term (piece of memory) that contains the frames up to ``limit``.
     :ivar shapes: maps payload sizes to frame shapes (:data:`~.frames.FrameShape`), with which frames are written.
     :ivar armed: whether the sender was woken, and has not looked for frames since then.
@@ -69,7 +69,7 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim a frame under the log's lock; called for a frame that would end above :attr:`limit`.
+        """Reserve (claim) a frame under the log's lock; called for a frame that would end above :attr:`limit`.
 
         :param producer: the handle that claims; its ``size`` is the size of the frame.
         :returns: the position after the frame, or a :class:`ClaimResult`, which is negative.
@@ -91,7 +91,7 @@ class Producer:
 
     :ivar start: position of the frame of the open claim; :data:`IDLE` if no claim is open, :data:`REVOKED` if the log
         has revoked the claim.
-    :ivar size: bytes of the frame of the last claim; stored before ``start``, so that the sender never reads a new
+    :ivar size: size in bytes of the last claimed frame; stored before ``start``, so that the sender never reads a new
         ``start`` with an old ``size``.
     :ivar term: the term (piece of memory) of the last frame that was claimed under the lock.
     :ivar alive: tests whether the thread is alive.
@@ -115,7 +115,7 @@ class Producer:
         self._payload: memoryview | None = None
 
     def offer(self, payload: bytes) -> int:
-        """Append an entry: claim a frame, store the payload in it, and commit it.
+        """Append an entry: reserve memory for it (claim a frame), store the payload there, and commit the frame.
 
         :param payload: the bytes of the entry; copied before this returns.
         :returns: the position after the frame, or a :class:`ClaimResult`.
@@ -136,7 +136,7 @@ class Producer:
             if end < 0:
                 return end
             start, term = self.start, self.term
-            if start < 0:  # the log has revoked the claim in the meantime
+            if start < 0:  # the log has revoked the reserved memory in the meantime
                 self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
@@ -152,7 +152,7 @@ class Producer:
         return end
 
     def claim(self, size: int) -> int:
-        """Claim a frame for a payload of ``size`` bytes; fill :attr:`payload`, then commit or abort the claim.
+        """Reserve memory (claim a frame) for a payload of ``size`` bytes; fill :attr:`payload`, then commit or abort.
 
         :returns: the position after the frame, or a :class:`ClaimResult`.
         """
@@ -163,7 +163,8 @@ class Producer:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            # While a claim is open, ``_shapes`` is empty, so that offer() calls _shape(), which raises an error.
+            # While this thread has an open claim (reserved memory), ``_shapes`` is empty, so that offer() calls
+            # _shape(), which raises an error.
             self._shapes = _NO_SHAPES
         return end
 
@@ -178,7 +179,7 @@ class Producer:
         return self._payload
 
     def commit(self) -> int:
-        """Commit the open claim, so that its frame is sent.
+        """Commit the memory that this thread has reserved (its open claim), so that the entry in it is sent.
 
         :returns: the position after the frame.
         :raises IllegalOperationError: no claim is open, or the log has revoked it.
@@ -192,7 +193,7 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Abort the open claim, so that no frame is sent; a claim that the log has revoked is aborted already.
+        """Give up the memory that this thread has reserved (its open claim); no entry is sent.  The log may have revoked it.
 
         :raises IllegalOperationError: no claim is open.
         """
@@ -203,7 +204,7 @@ class Producer:
         self._log.wake()
 
     def revoke(self, start: int, term: Term) -> bool:
-        """Revoke the open claim of a dead or stuck thread, so that later frames can be sent; only the log calls this.
+        """Revoke the memory that a dead or stuck thread has reserved, so that later frames can be sent.
 
         :param start: the position of the claimed frame.
         :param term: the term (piece of memory) that contains the frame.
@@ -228,7 +229,7 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
-        """End the open claim without a frame to send; first record that the sender must skip the claimed memory.
+        """End the open claim (reserved memory) without a frame to send; first tell the sender to skip this memory.
 
         :param term: the term (piece of memory) that contains the claimed frame.
         """

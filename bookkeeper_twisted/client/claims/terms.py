@@ -1,14 +1,14 @@
-"""The memory of claim logs (queues that threads fill with entries): pieces called terms, and the pool of terms."""
+"""The memory of claim logs (queues that threads fill with entries): memory blocks called terms, and their pool."""
 
 from bisect import insort
 
 DEFAULT_TERM_SIZE = 256 << 10
 SMALL_TERM_SIZE = 8 << 10
-"""Bytes of a claim log's first piece of memory.  It is small, so thousands of ledgers can have entries in flight."""
+"""Size in bytes of a claim log's first memory block; small, so that thousands of ledgers can have entries in flight."""
 
 
 class Term:
-    """A piece of memory that contains the frames of a claim log from position ``base`` to ``end``.
+    """A memory block (term) of a claim log, which contains the frames from position ``base`` to ``end`` in the log.
 
     A position is a byte offset in the log.
 
@@ -16,9 +16,9 @@ class Term:
     :ivar end: position after the last frame; while threads may claim more frames in this term, the position after its
         memory.
     :ivar buffer: the memory.
-    :ivar holes: ranges of positions whose claims were aborted, in order; used by the reactor's thread only.
-    :ivar aborted: ranges of aborted claims that are not yet in ``holes``, in any order; any thread may add to them.
-    :ivar tainted: whether the thread of a revoked claim may still write into the memory, so that it must not be reused.
+    :ivar holes: ranges of reserved memory without an entry to send, in order; used by the reactor's thread only.
+    :ivar aborted: such ranges that are not yet in ``holes``, in any order; any thread may add ranges.
+    :ivar tainted: whether a thread may still write to memory that was revoked from it; if so, the block is not reused.
     """
 
     __slots__ = ("base", "end", "buffer", "view", "holes", "aborted", "tainted")
@@ -33,7 +33,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges of aborted claims to :attr:`holes`, so that the sender does not send their bytes."""
+        """Move the ranges in :attr:`aborted` to :attr:`holes`, so that the sender does not send their bytes."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
@@ -43,14 +43,14 @@ NO_TERM = Term(0, bytearray())
 
 
 class TermPool:
-    """A pool of terms, the pieces of memory of claim logs; it reuses the memory of terms that logs return.
+    """A pool of terms, the memory blocks of claim logs; it reuses the memory of terms that logs return.
 
-    A log without frames in flight gives its terms back, so thousands of idle ledgers need no memory.  Any thread may
+    A log without frames in flight returns its terms, so thousands of idle ledgers need no memory.  Any thread may
     call :meth:`take` and :meth:`give`.
 
-    :ivar size: bytes of an ordinary term; a larger frame gets a term of its own size, whose memory is not reused.
-    :ivar small: bytes of a small term.
-    :ivar made: number of pieces of memory that were allocated so far.
+    :ivar size: size of an ordinary term in bytes; a larger frame gets a larger term, whose memory is not reused.
+    :ivar small: size of a small term in bytes.
+    :ivar made: number of memory blocks that were allocated so far.
     """
 
     __slots__ = ("size", "small", "made", "_kept", "_free")

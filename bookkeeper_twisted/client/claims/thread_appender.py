@@ -82,13 +82,13 @@ class ThreadAppender:
         return position
 
     def claim(self, size: int) -> int:
-        """Claim memory for the next entry, so that this thread can encode the entry there without a copy.
+        """Reserve (claim) memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
         have one claim at a time.  An open claim delays all entries that were claimed later.  The log revokes the claim
         if its thread ends, or if the claim delays entries for 15 seconds.
 
-        :param size: bytes of the entry, at least one; the memory is zero at first.
+        :param size: size of the entry in bytes, at least 1; all bytes of the memory are 0 at first.
         :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
             that nothing is claimed.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
@@ -104,14 +104,14 @@ class ThreadAppender:
 
     @property
     def payload(self) -> memoryview:
-        """The writable memory that this thread has claimed and neither committed nor aborted.
+        """The writable memory that this thread has reserved and neither committed nor aborted.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
         return self._producer().payload
 
     def commit(self) -> int:
-        """Append the entry that this thread has encoded in the memory that it has claimed.
+        """Append the entry that this thread has encoded in its reserved memory.
 
         :returns: the position after the entry, the same that :meth:`claim` returned.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or the claim was open for so
@@ -120,9 +120,9 @@ class ThreadAppender:
         return self._producer().commit()
 
     def abort(self) -> None:
-        """Give up the memory that this thread has claimed, without appending an entry; no entry id is used.
+        """Return the memory that this thread has reserved, without appending an entry; no entry id is used.
 
-        If the claim was revoked before, this is not an error.
+        If the log has revoked the memory before, this is not an error.
 
         :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
         """
@@ -215,7 +215,7 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send the committed frames of the claim log; revoke an open claim that has delayed later frames for too long.
+        """Send the committed frames of the claim log; revoke reserved memory that has delayed later frames too long.
 
         Also begin to wait for the acknowledgements that new flushes need.
         """

@@ -41,8 +41,8 @@ class PeerCounts:
 
     :ivar open: established connections.
     :ivar sockets: established connections, and connections that are being made.
-    :ivar queued: bytes that wait to be written.
-    :ivar unacknowledged: bytes of requests that wait for their replies.
+    :ivar queued: number of bytes that wait to be written.
+    :ivar unacknowledged: size in bytes of all requests that wait for their replies.
     :ivar orphans: replies that can still arrive although no request waits for them any more.
     """
 
@@ -109,8 +109,8 @@ class BookiePeer:
     def _least_busy(self) -> BookieSocket:
         """Choose the least busy socket for a new ledger handle, and raise the load of this socket.
 
-        The load is raised by the bytes that an average handle has written recently.  So handles that are made at the
-        same time get different sockets, although they have not sent requests yet.
+        The load is raised by the number of bytes that an average handle wrote recently.  So handles that are made at
+        the same time get different sockets, although they have not sent requests yet.
         """
         sockets = self.sockets
         socket = least_busy(sockets)

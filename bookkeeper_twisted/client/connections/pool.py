@@ -49,7 +49,7 @@ class ConnectionPool:
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
-        """Release the id of a ledger handle (flow) that uses no socket any more.
+        """Make the id of a closed ledger handle (flow) available for another handle; no socket may use it any more.
 
         :param ids: the request ids of the handle.
         """

@@ -23,7 +23,7 @@ class LedgerView:
     :ivar metadata: the newest known metadata.
     :ivar last_add_confirmed: the LAC, -1 if none.
     :ivar handle_closed: whether the reader was closed; the ledger may still be open.
-    :ivar length: bytes of all payloads; in an unclosed ledger, up to the last entry that a bookie reported.
+    :ivar length: total size of all payloads in bytes; in an unclosed ledger, up to the last reported entry.
     """
 
     def __init__(self, ledger_id: int, stored: Versioned[LedgerMetadata]) -> None:

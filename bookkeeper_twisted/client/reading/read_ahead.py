@@ -21,7 +21,7 @@ class _Piece:
     """A range of entries that one request reads, and the result of the request.
 
     :ivar work: the running request, None before it is made.
-    :ivar cost: bytes of the budget that are reserved for the request.
+    :ivar cost: number of bytes that are reserved for the request in the budget.
     :ivar wanted: False after the iteration has dropped this range, so that its result is ignored.
     """
 
@@ -37,11 +37,11 @@ class _Piece:
 class ReadAhead:
     """An asynchronous iterator over the entries from ``first`` to ``last``, which reads batches of entries ahead.
 
-    ``budget`` limits the bytes of batches that the application has not taken yet, together with the expected bytes of
-    outstanding requests.  One request uses a quarter of the budget, or more if a single entry is larger.  The number of
-    entries to request is estimated from earlier replies, so that a request can be sent before the previous one is
-    answered.  If a reply has fewer entries than requested, the missing entries are requested next; a quarter of the
-    budget is reserved for this.
+    ``budget`` limits the number of bytes in batches that the application has not read yet, plus the expected number of
+    bytes in the replies to outstanding requests.  One request uses a quarter of the budget, or more if a single entry
+    is larger.  The number of entries to request is estimated from earlier replies, so that a request can be sent before
+    the previous one is answered.  If a reply has fewer entries than requested, the missing entries are requested next;
+    a quarter of the budget is reserved for this.
 
     Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received
     batches.

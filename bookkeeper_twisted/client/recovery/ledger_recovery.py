@@ -47,7 +47,7 @@ class LedgerRecovery:
     :param context: the context of the client, with its requests to bookies and its metadata store.
     :param digester: computes and verifies the digests of the ledger's entries; it also has the ledger's master key.
     :param rules: a function that makes the decision rules of the recovery from the ledger's metadata.
-    :param logger_context: the fields of the caller, for log lines; None if there are none.
+    :param logger_context: names and values that the program wants in log lines about this ledger; None for none.
     """
 
     _log = LedgerLogger()
@@ -181,7 +181,7 @@ class FencingCoverage(LacCoverage):
     An answer whose entry fails verification does not count, although its bookie has fenced the ledger, because the LAC
     in the entry may be wrong.
 
-    :ivar lengths: for each entry that a bookie reported, the bytes of the ledger up to and including this entry.
+    :ivar lengths: for each entry that a bookie reported, the ledger length in bytes up to and including this entry.
     """
 
     def __init__(self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules) -> None:

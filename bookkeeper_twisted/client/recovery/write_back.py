@@ -60,7 +60,7 @@ class WriteBack:
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_confirmed`; valid only after an entry was written back."""
+        """Ledger length in bytes up to the entry :attr:`last_add_confirmed`; valid once an entry was written back."""
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:

@@ -30,7 +30,7 @@ FULL = COLUMNS * MAX_ENTRIES
 
 @attrs.define
 class ByteBudget:
-    """A limit on the bytes that all writers of a client together have in flight.
+    """A limit on the number of bytes that all writers of a client together have in flight.
 
     :ivar limit: maximum number of bytes.  A writer without an entry in flight may exceed it by one entry, so that no
         writer waits for ever.
@@ -42,7 +42,7 @@ class ByteBudget:
     _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
 
     def room(self, resume: Callable[[], None]) -> int:
-        """Return the bytes that are left of the budget; 0 or less if it is used up.
+        """Return the number of bytes left in the budget; 0 or less if the budget is used up.
 
         :param resume: if no bytes are left now, this function is called once when bytes are left again.  Several calls
             with the same function register it only once.
@@ -63,9 +63,9 @@ class ByteBudget:
 
 
 class Source:
-    """A count of the bytes of all entries of one ledger that were added to batches.
+    """A count of the bytes in all entries of one ledger that were added to batches.
 
-    :ivar joined_bytes: bytes of the add requests of these entries; it never decreases.
+    :ivar joined_bytes: total size in bytes of the add requests of these entries; it never decreases.
     """
 
     __slots__ = ("joined_bytes",)
@@ -77,9 +77,9 @@ class Source:
 class Gatherer:
     """The entries that writers append in one turn of the reactor, collected in one or more batches.
 
-    :ivar overhead: bytes of an add request without the payload.
+    :ivar overhead: size of an add request in bytes without the payload.
     :ivar open: the batch to which the next entry is added if it fits; None if the next entry begins another batch.
-    :ivar size: bytes of the add requests in the newest batch.
+    :ivar size: total size in bytes of the add requests in the newest batch.
     """
 
     __slots__ = ("overhead", "open", "size", "_batches", "_budget", "_settings")
@@ -116,7 +116,7 @@ class Gatherer:
         """Add entries of a ``writer`` with consecutive ids to the batches of this reactor turn.
 
         :param first: id of the first entry.
-        :param length: bytes of the ledger before the first entry.
+        :param length: length of the ledger in bytes before the first entry.
         :param payloads: the payload of each entry, at least one.
         :param waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
         """
@@ -156,7 +156,7 @@ class Gatherer:
 
         :param writer: the writer of all these entries.
         :param adds: the add requests of these entries.
-        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param lengths: for each entry, the length of the ledger in bytes up to and including this entry.
         :param waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
         """
         batch, self.open = self.begin(), None
@@ -176,7 +176,7 @@ class _HeldBack:
     """Entries of one writer that have their ids, but wait to be sent because too many bytes are in flight.
 
     :ivar first: id of the first entry.
-    :ivar length: bytes of the ledger before the first entry.
+    :ivar length: length of the ledger in bytes before the first entry.
     :ivar payloads: the payload of each entry.
     :ivar waiter: a Deferred that fires once the last entry has completed; None if nobody waits.
     """
@@ -192,8 +192,8 @@ class AppendingWriter(Source):
 
     :ivar last_add_pushed: the id of the last accepted entry, -1 if there is none.  If the caller chooses the ids,
         entries that wait for a missing id do not count.
-    :ivar length: the bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
-        entry.
+    :ivar length: total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last
+        confirmed entry.
     """
 
     last_add_pushed: int
@@ -212,7 +212,7 @@ class AppendingWriter(Source):
         :param largest: maximum number of bytes of a payload that the writer accepts.
         :param max_in_flight: maximum number of bytes of add requests in flight.  Appends are refused while
             more than twice as many bytes are in flight or wait to be sent.
-        :param overhead: bytes of an add request without the payload.
+        :param overhead: size of an add request in bytes without the payload.
         :param traces: the traces of the client's appends; None if it has no tracer.
         """
         super().__init__()
@@ -278,7 +278,7 @@ class AppendingWriter(Source):
 
         If earlier entries wait to be sent, or too many bytes are in flight, the new entries wait instead.
 
-        :param size: bytes of all payloads together.
+        :param size: total size of all payloads in bytes.
         :param waiter: a Deferred that fires with the last of these ids once all entries are acknowledged; None if
             nobody waits.
         """
@@ -294,7 +294,7 @@ class AppendingWriter(Source):
     def _hold(self, held: _HeldBack, size: int) -> None:
         """Queue entries behind the waiting entries; then add queued entries to the batch, as many as the limits allow.
 
-        :param size: bytes of the add requests of these entries.
+        :param size: total size in bytes of the add requests of these entries.
         """
         self._held.append(held)
         self._held_size += size

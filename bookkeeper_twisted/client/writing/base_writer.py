@@ -195,7 +195,7 @@ class BaseWriter(AppendingWriter):
 
     @property
     def _confirmed_length(self) -> int:
-        """Return the bytes of all payloads up to the last add confirmed."""
+        """Return the total size in bytes of all payloads up to the last add confirmed."""
         return self._synced_length if self._ledger.deferred_sync else self._quorum.length
 
     # ---- closing -------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ async def close_ledger(
 
     :param known: the newest known metadata; they may be out of date.
     :param last_entry_id: id of the last entry, -1 if the ledger is empty.
-    :param length: bytes of all payloads.
+    :param length: total size of all payloads in bytes.
     :returns: the stored metadata.
     :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger is closed with another last entry or length.
     """

@@ -38,7 +38,7 @@ class BatchSettings(Generic[Owner]):
     :ivar bookies: sends the requests to bookies.
     :ivar give_back: called when all entries of a batch have completed or failed, with their number of bytes.
     :ivar fresh: True if the entries were never sent to a bookie before; False for the entries of a recovery.
-    :ivar overhead: bytes of an add request without the payload.
+    :ivar overhead: size of an add request in bytes without the payload.
     :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
         whose bit ``n`` stands for the entry with index ``n`` in the batch.
     :ivar failed: called with the batch, the id of a bookie, the set of the entries that it failed to store (bits, as
@@ -87,7 +87,7 @@ class Batch(Generic[Owner]):
 
     :ivar joined: the entries to send: a flat list with five values for each entry (:data:`COLUMNS`).  Empty after the
         batch was sent.
-    :ivar size: bytes of all add requests; set when the batch is sent.
+    :ivar size: total size of all add requests in bytes; set when the batch is sent.
     :ivar sent: whether the batch was sent.
     :ivar left: number of entries that have neither completed nor failed.
     :ivar adds: the add requests of the entries; None before they are made, and after all entries have completed or
@@ -96,7 +96,7 @@ class Batch(Generic[Owner]):
         else None.
     :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
     :ivar entry_ids: the id of each entry, by the same index.
-    :ivar lengths: bytes of the ledger up to and including each entry, by the same index.
+    :ivar lengths: length of the ledger in bytes up to and including each entry, by the same index.
     :ivar everything: the set of all entries of the batch, as bits.
     """
 
@@ -131,7 +131,7 @@ class Batch(Generic[Owner]):
     ) -> None:  # fmt: skip
         """Add entries of one ``owner`` (a writer) to this batch.
 
-        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param lengths: for each entry, the length of the ledger in bytes up to and including this entry.
         :param waiter: a Deferred that fires once the last of these entries has completed; None if nobody waits.
         """
         rows: list[Any] = [owner, 0, 0, b"", None] * len(entry_ids)
@@ -146,7 +146,7 @@ class Batch(Generic[Owner]):
 
         No other entries join this batch.
 
-        :param lengths: for each entry, the bytes of the ledger up to and including this entry.
+        :param lengths: for each entry, the length of the ledger in bytes up to and including this entry.
         :param waiter: a Deferred that fires once the last of these entries has completed; None if nobody waits.
         """
         self.adds = adds
@@ -243,7 +243,7 @@ class Batch(Generic[Owner]):
         return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
 
     def size_of(self, places: Sequence[int]) -> int:
-        """Return the bytes of all add requests together, for the entries with the indexes ``places`` in the batch.
+        """Return the total size in bytes of the add requests of the entries with the indexes ``places`` in the batch.
 
         None of these entries may have completed or failed.
         """

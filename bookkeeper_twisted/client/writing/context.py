@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
-    :ivar budget: the limit on the bytes that all writers together have in flight.
+    :ivar budget: the limit on the number of bytes that all writers together have in flight.
     :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
         reactor's thread to send.
     :ivar batchers: collect the appends of one reactor turn, of one or more ledgers, and send them together.
@@ -73,7 +73,7 @@ class OpenLedger:
     :ivar metadata: the metadata with which the ledger was created.
     :ivar write_flags: the write flags; they are sent with each add, and are not stored in the metadata.
     :ivar cipher: encrypts the payloads; None if the ledger is not encrypted.
-    :ivar logger_context: the fields of the caller, for log lines; None if there are none.
+    :ivar logger_context: names and values that the program wants in log lines about this ledger; None for none.
     """
 
     context: WritingContext
@@ -96,7 +96,7 @@ class OpenLedger:
 
     @property
     def overhead(self) -> int:
-        """The bytes that the encryption adds to each payload, 0 without encryption."""
+        """Number of bytes by which encryption enlarges each payload; 0 without encryption."""
         return 0 if self.cipher is None else self.cipher.overhead
 
     @property

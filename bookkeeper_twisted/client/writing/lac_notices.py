@@ -44,7 +44,7 @@ class LacNotice:
     :ivar told: the highest LAC that was sent in a notice and that enough bookies have accepted.
     :ivar due: time before which no notice is sent, in seconds of the clock.
     :ivar rest: seconds after which a notice is sent again if too few bookies accept it.
-    :ivar logger_context: the fields of the writer's caller, for log lines; None if there are none.
+    :ivar logger_context: names and values that the program wants in log lines about this ledger; None for none.
     """
 
     bookies: IBookieClient

@@ -50,7 +50,7 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """A count of the bytes of all entries of a ledger that were ever added to batches."""
+    """A count of the bytes in all entries of a ledger that were ever added to batches."""
 
     joined_bytes: int
 
@@ -65,10 +65,10 @@ class QuorumWriter:
     """The state machine of one ledger's writer.  Only its own methods assign its fields.
 
     :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
-    :ivar length: bytes of the ledger up to and including the entry ``completed``.
+    :ivar length: length of the ledger in bytes up to and including the entry ``completed``.
     :ivar confirmed: the last add confirmed.
-    :ivar source: counts the bytes of all entries that were added to batches.
-    :ivar ended_bytes: bytes of the add requests of all entries that have completed or failed.
+    :ivar source: counts the bytes in all entries that were added to batches.
+    :ivar ended_bytes: total size in bytes of the add requests of all entries that have completed or failed.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar state: the present state, one of :mod:`.states`.
@@ -93,12 +93,12 @@ class QuorumWriter:
         logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         """
-        :param source: counts the bytes of the ledger's entries; no entry is in flight yet.
+        :param source: counts the bytes in the ledger's entries; no entry is in flight yet.
         :param advanced: called when entries have completed and :attr:`alert` is True; returns the new :attr:`alert`.
         :param ended: called once if an error ends the writer: with the error and, in id order, the waiters of all
             entries that will not complete.
         :param completed: the id of the entry before the first one to send.
-        :param logger_context: the fields of the caller, for log lines; None if there are none.
+        :param logger_context: names and values that the program wants in log lines about this ledger; None for none.
         """
         self.ledger_id = ledger_id
         self.schedule = schedule
@@ -126,7 +126,7 @@ class QuorumWriter:
 
     @property
     def in_flight(self) -> int:
-        """The bytes of the add requests of entries that were added to batches and have not completed or failed."""
+        """Total size in bytes of the add requests of entries in batches that have neither completed nor failed."""
         return self.source.joined_bytes - self.ended_bytes
 
     @property

@@ -65,7 +65,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drain_appends(self) -> None:
         """Send the waiting entries of this writer's own appends, then the entries that threads have committed."""
         self._resume()
-        if self._at_rest:  # nothing is left to send if threads have aborted all their claims
+        if self._at_rest:  # nothing is left to send if no thread has committed an entry
             self._notify_drained()
 
     def _resume(self) -> None:

@@ -15,7 +15,7 @@ from .sources import RecordSource, StateSource
 
 LOGS_A_PAGE = 1000
 LOGS_A_STEP = 20
-"""Maximum number of entry logs that one request reads from disk to count the bytes of their ledgers."""
+"""Maximum number of entry logs that one request reads from disk to add up the sizes of ledgers."""
 
 
 class BookiePages:
@@ -100,9 +100,10 @@ class BookiePages:
               refusals=(503,)),
     )  # fmt: skip
     async def _disk_ledgers(self, question: ApiRequest) -> Answer:
-        """Answer with the bytes of each ledger in at most 20 entry logs of a directory.
+        """Answer with the size in bytes of each ledger's entries, summed up over at most 20 entry logs of a directory.
 
-        The member ``next`` is the value of the parameter ``after`` in the next request.
+        The request has the path of the directory, and as ``after`` the id of the entry log after which to begin.  The
+        JSON object of the answer has a member ``next``: the value of ``after`` for the next request, or null.
         """
         directory, after = question.parameters.get("directory", ""), question.number("after", -1)
         work = self._admin.background()

@@ -40,7 +40,7 @@ class ClusterBookie:
         not changed since the process first listed the bookies.
     :ivar rack: rack of the bookie; empty if this process does not know the rack.
     :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
-    :ivar total, free: bytes of the bookie's ledger disks; None if the bookie does not answer, or is not writable.
+    :ivar total, free: size and free space of its ledger disks in bytes; None if it does not answer, or is not writable.
     """
 
     id: str

@@ -92,8 +92,8 @@ class CompactionGain:
     """The estimated result of a compaction, major or minor.
 
     :ivar logs: number of entry logs that would be compacted.
-    :ivar freed: bytes of disk space that would be freed.
-    :ivar copied: bytes of live entries that would be copied.
+    :ivar freed: number of bytes of disk space that would be freed.
+    :ivar copied: total size in bytes of live entries that would be copied.
     """
 
     logs: int

@@ -42,7 +42,7 @@ class Replica:
     :ivar verdict: ``ok``, ``wrong digest`` with details, or the error that the bookie has returned.
     :ivar data: the payload, even if its digest is wrong; None if the bookie has returned an error.
     :ivar lac: last add confirmed in the entry's header; None if the entry is not valid.
-    :ivar length: bytes of all payloads of the ledger up to and including this entry; None if the entry is not valid.
+    :ivar length: length of the ledger in bytes up to and including this entry; None if the entry is not valid.
     """
 
     bookie: str

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from ...sqlite_files import PRIVATE_FILE
 
 SIZE = 1024 * 1024
-"""Bytes of the reserve: enough for several hundred small changes in SQLite's write-ahead log."""
+"""Size of the reserve in bytes: enough for several hundred small changes in SQLite's write-ahead log."""
 
 _BLOCK = 4096
 

@@ -31,7 +31,7 @@ class EntryRange:
     """The entries to read of one ledger: all entries from ``first`` to ``last``.
 
     :ivar last: id of the last entry, inclusive.
-    :ivar entry_bytes: average bytes of a payload in this ledger.
+    :ivar entry_bytes: average size in bytes of a payload in this ledger.
     """
 
     ledger_id: int
@@ -47,7 +47,7 @@ class EntryRange:
 
     @property
     def size(self) -> float:
-        """The estimated bytes of the range: payloads and a fixed overhead per entry."""
+        """Estimated size of the range in bytes: payloads and a fixed overhead per entry."""
         return self.count * (self.entry_bytes + ENTRY_OVERHEAD)
 
 

@@ -51,7 +51,7 @@ def replica_bars(totals: Iterable[Any]) -> list[Bar]:
 
 
 def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyType({})) -> list[Bar]:
-    """Make a bar for each ledger; its length is the bytes of the ledger in entry logs.
+    """Make a bar for each ledger; the bar's length is the total size of the ledger's entries in entry logs.
 
     :param ledgers: rows that :func:`~.space.by_ledger` returns.
     :param names: labels of ledgers by id; others are labelled with their id.

@@ -1,4 +1,4 @@
-"""Computes the bytes of each ledger in the entry logs of bookies, and the bytes that a compaction would free.
+"""Computes how many bytes each ledger has in the entry logs of bookies, and how many a compaction would free.
 
 Entry logs are read from a ledger directory on a disk that the tasks can read, or by the HTTP server of a bookie, given
 as ``http://HOST:PORT`` or ``https://HOST:PORT``.  A complete entry log has a ledgers map, which contains the bytes of
@@ -32,7 +32,7 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 Spend = Callable[[int, int], None]
 
 _PAID_AT_ONCE = 1 << 20
-"""Bytes of an entry log to read before each wait for the speed limit."""
+"""Number of bytes of an entry log that are read before each wait for the speed limit."""
 
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
 
@@ -129,7 +129,7 @@ def _reason(answer: bytes) -> str:
 def used_in(
     directory: str, log_id: int, spend: Spend = _unlimited, security: SecuritySettings = ()
 ) -> dict[int, int]:  # fmt: skip
-    """Return the bytes of each ledger in one entry log, with the length fields of its entries, by ledger id.
+    """Return, by ledger id, the total size of each ledger's entries in one entry log, with their length fields.
 
     :param directory: value of the column ``directory`` in the rows of :func:`entry_logs`: a path or a URL.
     :param spend: called with the numbers of entries and bytes read; it blocks until the speed limit permits more.
@@ -168,7 +168,7 @@ def used_in(
 def usage(
     logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED, options: Mapping[str, str] | None = None
 ) -> DataFrame:  # fmt: skip
-    """Return the bytes of each ledger in each entry log.
+    """Return the total size in bytes of each ledger's entries in each entry log.
 
     Columns: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id`` and ``bytes``.
 
@@ -188,7 +188,7 @@ def usage(
 
 
 def by_ledger(used: DataFrame) -> DataFrame:
-    """Sum up the bytes of each ledger in all entry logs; return the largest ledger first.
+    """Sum up the size of each ledger's entries in all entry logs; return the largest ledger first.
 
     Columns: ``ledger_id``, ``bytes`` and ``logs``, the number of entry logs with entries of the ledger.
 
@@ -205,8 +205,8 @@ def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[fl
 
     :param used: rows that :func:`usage` returned.
     :param ledgers: the existing ledgers, in column ``ledger_id``; bytes of other ledgers are garbage.
-    :returns: columns ``threshold``; ``logs``, the number of logs to compact or delete; ``won``, the bytes of garbage in
-        these logs; ``copied``, the bytes of existing ledgers in these logs.
+    :returns: columns ``threshold``; ``logs``, the number of logs to compact or delete; ``won``, the number of bytes of
+        garbage in these logs; ``copied``, the number of bytes of existing ledgers in these logs.
     """
     alive = ledgers.select("ledger_id").distinct().withColumn("alive", f.lit(1))
     logs = (

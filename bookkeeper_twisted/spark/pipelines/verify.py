@@ -58,7 +58,7 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     piece for it, with ``last`` below ``first``.
 
     :param replicas: rows that :func:`fragments` returned.
-    :param piece_bytes: bytes of a piece, estimated from the average size of the ledger's entries.
+    :param piece_bytes: size of a piece in bytes, estimated from the average size of the ledger's entries.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
     cut = replicas.where("last_entry_id >= first_entry_id OR NOT available").withColumn("step", step)

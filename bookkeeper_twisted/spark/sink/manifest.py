@@ -73,7 +73,7 @@ class PublishedLedger:
     """One row of a manifest (the list of published ledgers): a ledger with data of a published batch.
 
     :ivar ledger_key: the value of column ``ledger_key`` in all rows of the ledger; None if there is no such column.
-    :ivar n_bytes: bytes of all payloads in the ledger.
+    :ivar n_bytes: total size in bytes of all payloads in the ledger.
     """
 
     partition_id: int

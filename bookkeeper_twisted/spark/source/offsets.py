@@ -100,7 +100,7 @@ class Admission:
         The byte limit always permits the first entry of a micro-batch, however large it is.
 
         :param wanted: number of entries of the ledger that can be read.
-        :param entry_bytes: average bytes of a payload of these entries; 0 if unknown.
+        :param entry_bytes: average size in bytes of a payload of these entries; 0 if unknown.
         :returns: the number of added entries.
         """
         count = wanted if self.entries is None else min(wanted, self.entries)

@@ -25,7 +25,7 @@ class ReadableExtent:
 
     :ivar end: id of the first entry that cannot be read; in an open ledger, the entry after the last add confirmed.
     :ivar closed: whether the ledger is closed, so that ``end`` is final.
-    :ivar entry_bytes: average bytes of a payload in the ledger.
+    :ivar entry_bytes: average size in bytes of a payload in the ledger.
     """
 
     end: int

@@ -20,7 +20,7 @@ from .offsets import Admission, StreamOffset
 from .selection import ReadableExtent, missing_ledger, offset_of
 
 _LIKELY_ENTRY = 1024.0
-"""Assumed average bytes of a payload of a ledger after a restart of the query, until the real average is known."""
+"""Assumed average size of a payload in bytes after a restart of the query, until the real average is known."""
 
 
 class StreamPlanner:
@@ -104,7 +104,9 @@ class StreamPlanner:
         return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
-        """Return the ids of the ledgers that are being read, and of selected ledgers that may be new since ``start``.
+        """Return the ids of the ledgers that are being read, and of selected ledgers that may have been created since.
+
+        :param start: the offset at which the previous micro-batch ended.
         """
         possible = self._planner.selection.ledger_ids(start.done.complement())
         return sorted({*possible, *start.next_entry})

@@ -28,7 +28,7 @@ class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
     :ivar preferred: a number; of each write set, the bookie with the index ``preferred % write quorum`` is asked first.
-    :ivar cost: estimated cost of the read in bytes: the bytes of the entries, plus a fixed cost for the request.
+    :ivar cost: estimated cost of the read in bytes: the size of the entries, plus a fixed cost for the request.
     """
 
     fragment: Fragment
