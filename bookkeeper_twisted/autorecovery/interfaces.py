@@ -26,7 +26,7 @@ class ILedgerChecker(Interface):
         :param suspects: ids of bookies from which the check reads all entries, not only a sample.  The check also asks
             the metadata store whether these bookies are registered.
         :param before: the report of an earlier check in the same repair.  Replicas that were complete in this report
-            are not read again, except those on ``suspects``.
+            are not read again, except the replicas on ``suspects``.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed during the check.
         """
 

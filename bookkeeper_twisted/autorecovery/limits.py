@@ -17,7 +17,7 @@ REPLICATION_WRITE = "replication-write"
 """Name of the limiter of entries and bytes that the replicator writes; an entry for two bookies counts twice."""
 
 REPLICATION_METADATA = "replication-metadata"
-"""Name of the limiter of metadata requests: marks of ledgers, locks, registrations, metadata of repaired ledgers."""
+"""Name of the limiter of the replication worker's requests to the metadata store."""
 
 CHECKER_READ = "checker-read"
 """Name of the limiter of entries and bytes that the checker reads."""
@@ -48,7 +48,7 @@ def piece(entries: int, n_bytes: int, *throttles: Throttle) -> tuple[int, int]:
 
 
 class ConcurrencyLimit:
-    """A limit on the number of requests (or ledgers) in progress; callers are admitted in the order of their calls.
+    """A limit on the number of requests (or ledgers) in progress; :meth:`enter` admits them in the order of its calls.
 
     :param limit: the largest number in progress; 0 or less for no limit.
     """
@@ -76,7 +76,7 @@ class ConcurrencyLimit:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Record that ``count`` requests or ledgers have ended, and admit waiting callers."""
+        """Record that ``count`` requests or ledgers have ended, so that waiting calls of :meth:`enter` can return."""
         self._used -= count
         self._admit()
 

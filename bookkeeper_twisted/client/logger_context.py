@@ -1,7 +1,7 @@
 """Adds the fields of a caller, such as its tenant or its request, to the log lines about a ledger.
 
-A client logs little about one ledger: what goes wrong while it is written, and, at the level debug, how it was created,
-recovered and deleted.  A program that has many ledgers finds in these lines whose ledger it is.
+The program passes the names and values as ``logger_context`` when it creates, opens or deletes the ledger.  They appear
+in log lines about errors of writes and, at debug level, about creation, recovery and deletion.
 """
 
 from collections.abc import Mapping

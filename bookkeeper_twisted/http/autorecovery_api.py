@@ -200,7 +200,7 @@ class AutorecoveryApi:
     async def _recover(self, question: ApiRequest) -> Answer:
         """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
 
-        Target bookies that a client names in ``bookie_dest`` are ignored, as in Apache's bookie.
+        The parameter ``bookie_dest``, which names bookies to copy to, is ignored, as in Apache's bookie.
         """
         body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:

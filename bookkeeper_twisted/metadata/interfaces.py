@@ -215,7 +215,7 @@ class IUnderreplication(Interface):
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger as underreplicated, or add bookies to its mark; each call gives the mark a new version.
+        """Write the underreplicated mark of a ledger, or add bookies to it; each call changes the version of the mark.
 
         Because of the new version, a replication worker that read the mark before this call cannot remove it: the
         worker may have checked the ledger before this loss of replicas.
@@ -249,7 +249,7 @@ class IUnderreplication(Interface):
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all marked ledgers; if they cannot all be read, raise an error.
+        """Yield the ids of all ledgers with an underreplicated mark; raise an error if not all ids can be read.
 
         :param shuffle: a function that changes the order of each list of ids that is read, so that several workers
             begin with different ledgers; None for ascending order.

@@ -1,9 +1,9 @@
 """The rule by which replication workers and bulk repairs remove an underreplicated mark.
 
-A mark says that a ledger may lack replicas, and names lost bookies.  The caller has read the mark and then checked the
-ledger.  It has found that each bookie that the mark names is no longer in an ensemble of the ledger, or stores all its
-entries.  (If the mark names no bookie, the caller has checked all bookies of the ledger.)  During the check, an auditor
-may have marked the ledger again.  So the mark is removed only if it still has the version that the caller has read.
+A mark says that a ledger may lack replicas, and contains the ids of lost bookies.  A worker has read the mark and then
+checked the ledger.  It has found that each bookie in the mark is no longer in an ensemble of the ledger, or stores all
+its entries.  (If the mark contains no bookie, the worker has checked all bookies of the ledger.)  During the check, an
+auditor may have marked the ledger again.  So the mark is removed only if it still has the version that the worker read.
 
 The version alone is not enough.  If a bookie that the mark names is lost again, Apache's auditor leaves the mark as it
 is, so its version does not change.  Therefore, if a named bookie is still in an ensemble of the ledger, three steps

@@ -62,7 +62,7 @@ async def update(
             except MetadataUnavailableError:
                 # raise the error of the write, not of the read: it says whether the write may have been made
                 raise error from None
-            # A ZooKeeper server that lags behind may return older metadata than those read before: ignore them.
+            # A ZooKeeper server that lags behind may return older metadata than an earlier read: ignore these.
             if found.version >= current.version:
                 current = found
     return current

@@ -45,7 +45,7 @@ class TraceRecords:
         return tracer.begin(name, is_turn) if is_turn or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
-        """Keep a ``record`` until its spans are made."""
+        """Keep the ``record`` of an ended operation or request until its spans are made."""
         records = self._records
         records.append(record)
         if len(records) >= MOST_RECORDS:

@@ -22,7 +22,7 @@ from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
 _MANY = 2
-"""If this number of bookies is lost, and ledgers name each of them, the audit begins without a delay."""
+"""If this number of bookies is lost, and each of them is in an ensemble, the audit begins without a delay."""
 
 
 class LostBookieDetector:
@@ -132,7 +132,7 @@ class LostBookieDetector:
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
-        """Find the lost bookies that no ledger names; from now on, they do not count as lost and need no audit.
+        """Find the lost bookies that are in no ensemble of any ledger; from now on, they do not count as lost.
 
         The search begins when autorecovery is switched on.  It also considers bookies that are lost or return while it
         runs.

@@ -1,4 +1,4 @@
-"""The auditor's periodic checks of all ledgers: one reads entries, one tests the placement, one compares lists of
+"""The auditor's periodic checks of all ledgers: one reads entries, one tests the placement, one compares the lists of
 entries.
 """
 
@@ -177,7 +177,7 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # If the mark names a lost bookie already, do not write it again: an audit does that if necessary.
+            # If the mark contains a lost bookie already, do not write it again: an audit does that if necessary.
             # Missing or damaged entries are always marked, because no other check finds them.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
@@ -200,10 +200,10 @@ class AllLedgersCheck:
 
 @attrs.frozen
 class PlacementCheck:
-    """The check that counts closed ledgers that violate the placement policy, and ledgers with old marks.
+    """The check that counts closed ledgers that violate the placement policy, and old underreplicated marks.
 
-    :ivar repairs: whether to mark ledgers that violate the policy as underreplicated; these marks name no bookie.
-    :ivar grace_period: age in seconds from which on a mark counts as old; 0 to not count old marks.
+    :ivar repairs: whether to mark ledgers that violate the policy as underreplicated; such a mark has no bookie ids.
+    :ivar grace_period: age in seconds from which on an underreplicated mark is old; 0 if old marks are not counted.
     """
 
     context: CheckContext
@@ -258,7 +258,7 @@ class PlacementCheck:
 class ReplicasCheck:
     """The check that asks bookies which entries they have, and counts ledgers with an entry that has too few replicas.
 
-    Only closed ledgers without a mark are checked, and no ledger is marked.
+    Only closed ledgers without an underreplicated mark are checked.  This check writes no marks.
 
     :ivar unanswering: the record of bookies that do not answer these requests.
     """
@@ -303,7 +303,7 @@ class ReplicasCheck:
         return visit
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
-        """Return the lowest number of replicas that an entry has; None if a bookie did not say which entries it has."""
+        """Return the number of replicas of the entry that has the fewest; None if a bookie did not list its entries."""
         listed: dict[str, Ranges] = {}
         try:
             for bookie_id in sorted(metadata.bookies):

@@ -45,7 +45,7 @@ class LossLog:
         """Log the loss of each of the ``bookies``, but only one time for each loss.
 
         :param bookies: ids of the lost bookies.
-        :param delay: seconds until their ledgers are marked; 0 if they are marked now.
+        :param delay: seconds until their ledgers are marked as underreplicated; 0 if this happens now.
         """
         when = f"in {delay} s" if delay else "now"
         for bookie_id in sorted(set(bookies) - self._named):
@@ -56,7 +56,7 @@ class LossLog:
             )  # fmt: skip
 
     def wait(self, bookie_id: str, due: float) -> None:
-        """Count the ledgers of a lost bookie, and log how many will be marked at the end of the delay.
+        """Count the ledgers of a lost bookie, and log how many will be marked as underreplicated after the delay.
 
         :param due: time at which the ledgers will be marked, in seconds of the clock.
         """
@@ -65,7 +65,7 @@ class LossLog:
         self._counting.addErrback(self._not_counted, bookie_id)
 
     def stop(self) -> None:
-        """Cancel the count of ledgers, because the lost bookie has returned, or because its ledgers are marked now."""
+        """Cancel the count of ledgers, because the lost bookie has returned or the audit of its ledgers begins."""
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.cancel()

@@ -94,11 +94,11 @@ class LostBookies:
         return frozenset(self.known | self.pending).difference(available)
 
     def leave_out(self, unnamed: Collection[str]) -> None:
-        """Remove lost bookies that no ledger names from the known and the pending bookies.
+        """Remove lost bookies that are in no ensemble of any ledger from the known and the pending bookies.
 
         If this removes a pending bookie, the delay before the audit of any other pending bookie starts again.
 
-        :param unnamed: ids of lost bookies that no ledger names.
+        :param unnamed: ids of lost bookies that are in no ensemble of any ledger.
         """
         self.known.difference_update(unnamed)
         if not self.pending.isdisjoint(unnamed):

@@ -28,7 +28,7 @@ class MarkCount:
         self._running: Deferred[None] | None = None
 
     def start(self) -> None:
-        """Count the marked ledgers now, and every minute from now on."""
+        """Count the ledgers with an underreplicated mark now, and every minute from now on."""
         self._running = Deferred.fromCoroutine(self._repeat())
         self._running.addErrback(self._ended)
 
@@ -43,7 +43,7 @@ class MarkCount:
             try:
                 self._findings.marked = await self._count()
             except BookKeeperError as error:
-                # Keep the last number, so that a failure of the metadata store does not end an alert about the number.
+                # Keep the last number: if the metadata store fails, an alert that depends on the number must not end.
                 self._log.debug("underreplicated ledgers are not counted: {error}", error=error)
             await deferLater(self._clock, COUNT_SECONDS)
 

@@ -68,10 +68,10 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Yield the id and the mark of each underreplicated ledger, by ascending id.
+        """Yield the id and the underreplicated mark of each ledger that has a mark, by ascending id.
 
-        :param missing: if given, yield only ledgers whose mark names this bookie.
-        :param excluding: if given, yield only ledgers whose mark does not name this bookie.
+        :param missing: if given, yield only ledgers whose mark contains this bookie id.
+        :param excluding: if given, yield only ledgers whose mark does not contain this bookie id.
         """
         async for ledger_id in self._marks.marked_ledgers():
             try:

@@ -50,7 +50,7 @@ class PlannedLedger:
 
     :ivar bookies: ids of the bookies in the ledger's ensembles that are to be recovered.
     :ivar is_open: whether the ledger must be recovered and closed first, which fences its writer.
-    :ivar n_bytes: estimate of the payload bytes to be copied.
+    :ivar n_bytes: estimated size in bytes of the payloads to be copied.
     """
 
     ledger_id: int
@@ -122,7 +122,7 @@ class BookieRecovery:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """Plan the recovery of one ledger; return None if its ``metadata`` name none of the bookies to recover.
+        """Plan the recovery of one ledger; return None if no bookie to recover is in an ensemble of its ``metadata``.
 
         :param ledger_id: id of the ledger.
         """
@@ -149,7 +149,7 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
-        """Return those of the ids to recover that have no cookie and are in no ledger; they may be mistyped.
+        """Return the ids of bookies to recover that have no cookie and are in no ensemble; they may be mistyped.
 
         :param planned: all ledgers that :meth:`plan` yields.
         """
@@ -165,7 +165,7 @@ class BookieRecovery:
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
 
     async def forget(self) -> list[str]:
-        """Delete the cookies of the recovered bookies; return the ids of those that had a cookie.
+        """Delete the cookies of the recovered bookies; return the ids of the bookies that had a cookie.
 
         :raises IncorrectParameterError: one of the bookies is running.
         """
@@ -238,7 +238,7 @@ class BookieRecovery:
         """Yield a report for each fragment that has a bookie to recover in its ensemble.
 
         The report says that such a bookie has lost all of its entries, so that they are copied.  In an open ledger, all
-        fragments but the newest are final, whatever LAC the bookies know.
+        fragments but the newest are closed, whatever LAC the bookies know.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

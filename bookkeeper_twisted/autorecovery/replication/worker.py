@@ -297,7 +297,7 @@ class ReplicationWorker(Service):
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
-            return  # another worker has repaired the ledger and removed its underreplicated mark
+            return  # another worker has already repaired the ledger and removed its underreplicated mark
         replicas = mark.value.replicas
         attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
         while attempt.state is RepairState.GRACE:
@@ -383,7 +383,7 @@ class ReplicationWorker(Service):
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
-        except BookKeeperError as error:  # no reason to end the repair: the text is only for people to read
+        except BookKeeperError as error:  # continue the repair, because the text of the lock is only for people to read
             self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:

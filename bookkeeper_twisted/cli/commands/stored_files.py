@@ -78,7 +78,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
-    """Print the last log mark of each journal: the position at which its replay would begin."""
+    """Print the last mark (``lastMark``) of each journal: the position at which its replay would begin."""
     config = shell.config
     check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]

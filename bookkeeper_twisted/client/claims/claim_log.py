@@ -264,7 +264,7 @@ class ClaimLog:
         self.armed = False
 
     def _committed(self) -> int:
-        """Return the position below which all reserved frames are committed or aborted, so that no thread writes there."""
+        """Return the position below which all reserved frames are committed or aborted; no thread writes there."""
         # Read the tail first, then the start of each thread's open frame.  A frame that a thread reserves between the
         # two reads begins at or above this tail.
         committed = self.tail
@@ -381,7 +381,7 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the last memory block (term) to the pool, if all frames are acknowledged and no thread writes to it."""
+        """Return the last memory block (term) to the pool if all frames are acknowledged and no thread writes to it."""
         with self._lock:
             self.limit = 0
             if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:

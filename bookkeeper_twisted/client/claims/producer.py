@@ -193,7 +193,7 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Give up the memory that this thread has reserved (its open claim); no entry is sent.  The log may have revoked it.
+        """Give up the memory that this thread has reserved (its open claim), which the log may have revoked already.
 
         :raises IllegalOperationError: no claim is open.
         """

@@ -197,7 +197,7 @@ class Flow:
         return self._ask(bookie_id, cold_calls.list_entries(ledger_id))
 
     def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """Ask the bookie ``bookie_id`` for the total and the free bytes of its ledger directories."""
+        """Ask the bookie ``bookie_id`` for the size and the free space of its ledger directories, in bytes."""
         return self._ask(bookie_id, cold_calls.bookie_info())
 
     def open_flow(self) -> IBookieClient:

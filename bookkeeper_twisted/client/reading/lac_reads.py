@@ -182,7 +182,7 @@ class LacReads:
             return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
-                raise  # this method did not cancel the poll, so the caller has cancelled the wait
+                raise  # this method did not cancel the poll, so the wait was cancelled from outside
             view.check()
             return None
         finally:

@@ -56,7 +56,7 @@ class ReadAhead:
         self._cost = self._share  # expected bytes of a reply: a quarter of the budget, or more if entries are large
         self._pieces: deque[_Piece] = deque()
         self._count: int | None = None  # number of entries to request at a time; None until the first reply
-        self._used = 0  # bytes of received batches, and expected bytes of outstanding requests
+        self._used = 0  # number of bytes in received batches, and expected number in outstanding replies
         self._advancing = False
         self._consumer: Deferred[None] | None = None
 

@@ -135,10 +135,10 @@ class LedgerReader:
     def _traced(
         self, name: str, work: "Callable[[Fetch], Coroutine[Deferred[Any], Any, T]]"
     ) -> "Deferred[T]":  # fmt: skip
-        """Begin a read, with the spans of its trace if it is sampled.
+        """Begin a read; if the read is sampled, trace it and its requests.
 
         :param name: name of the span.
-        :param work: reads with the function that it is given.
+        :param work: the coroutine function of the read; its argument is the function by which it must fetch entries.
         """
         records = self._records
         begun = None if records is None else records.begin(name)
@@ -157,7 +157,7 @@ class LedgerReader:
         begin = await fetch(first, last - first + 1, 0)
         entries = list(begin)
         async for batch in ReadAhead(fetch, begin.last + 1, last, self._read_ahead_bytes):
-            # convert each batch into entry objects at once, because the next replies arrive in this time
+            # convert each batch to entry objects now, while the replies to the next requests are on their way
             entries.extend(batch)
         return entries
 
@@ -196,7 +196,7 @@ class LedgerReader:
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            # ignore this error: the caller raises the error of a bookie, which says more
+            # ignore this error, because the error of the bookie is raised instead, which says more
             return False
         self._view.stored(stored)
         self._replicas.moved(self._view.metadata)

@@ -120,7 +120,7 @@ class ReplicaReader:
         return run
 
     def through(self, reads: TracedReads) -> "ReplicaReader":
-        """Return a reader of the same replicas that shares what is known of them, but asks them through ``reads``."""
+        """Return a copy of this reader that sends its requests through ``reads``, which traces them."""
         other = copy(self)
         other._bookies = reads
         return other

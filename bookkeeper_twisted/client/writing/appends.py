@@ -224,7 +224,7 @@ class AppendingWriter(Source):
         self._max_in_flight = max_in_flight
         self._most_held = 2 * max_in_flight
         self._held: list[_HeldBack] = []
-        self._held_size = 0  # bytes of the add requests of the waiting entries
+        self._held_size = 0  # size in bytes of the add requests of the waiting entries
         self._overhead = overhead
         self._budget = budget
         self._traces = traces
@@ -363,7 +363,7 @@ class InOrderWriter(AppendingWriter):
         if size > self._largest or self.joined_bytes - self._quorum.ended_bytes + self._held_size > self._most_held:
             return self._refused(size)
         waiter: Deferred[int] = Deferred()
-        if self._traces is not None:  # here and not by AppendTraces.begin, because a call costs more than all of this
+        if self._traces is not None:  # same as AppendTraces.begin(), inlined because a call costs more
             tracer = self._traces.tracer
             is_turn = tracer.turn()
             if (is_turn or tracer.caller()) and (begun := tracer.begin(APPEND, is_turn)) is not None:

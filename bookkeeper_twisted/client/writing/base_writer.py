@@ -187,7 +187,7 @@ class BaseWriter(AppendingWriter):
         completed, length = quorum.completed, quorum.length
         await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
         if self._failure is not None:
-            raise self._failure  # the ledger may have been closed without the synced entries
+            raise self._failure  # the writer has failed meanwhile, so the synced entries may not be in the ledger
         if completed > quorum.confirmed:
             quorum.confirm(completed)
             self._synced_length = length

@@ -173,9 +173,9 @@ class Batch(Generic[Owner]):
     # ---- sending -------------------------------------------------------------------------------------
 
     def trace(self, bookies: TracedAdds) -> None:
-        """Trace the requests of this batch.
+        """Trace the add requests of this batch; call this before :meth:`send`.
 
-        :param bookies: sends them instead of the client's own connections.
+        :param bookies: the object that sends the requests and makes their spans.
         """
         self._bookies = bookies
 

@@ -3,7 +3,8 @@
 Theory of operation.  The data of the page come from sources, such as "journals" or "cluster".  A
 :class:`~.sources.StateSource` returns its present state as a JSON value.  A :class:`~.sources.RecordSource` returns
 numbered records from a ring of fixed size (:class:`~bookkeeper_twisted.instruments.Ring`): the bookie records each
-journal group and each slow request in such a ring.  While nobody looks at the page, nothing else is done.
+slow request, and each group of journal records that it writes together, in such a ring.  While nobody looks at the
+page, nothing else is done.
 
 A viewer is a browser that has requested the stream of server-sent events (:mod:`.stream`).  While there is at least one
 viewer, the :class:`~.feed.ConsoleFeed` of the process reads the sources once per interval.  It encodes the changes only

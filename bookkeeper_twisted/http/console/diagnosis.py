@@ -10,7 +10,7 @@ from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequ
 from ...metrics import JournalGroup
 
 WINDOW = 600.0
-"""Slow requests and journal groups that ended more than this number of seconds ago are ignored."""
+"""Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
 
 _DAY = 86400.0
 _CAUSES: Mapping[str, str] = {

@@ -158,7 +158,7 @@ class IMetadataStore(Interface):
         """
 
     def mark_ids(first: int, last: int, limit: int) -> list[int]:
-        """Return up to ``limit`` ids of marked ledgers from ``first`` to ``last`` (inclusive), in ascending order."""
+        """Return up to ``limit`` ids, ascending, of underreplicated ledgers from ``first`` to ``last`` (inclusive)."""
 
     def lock_ledger(ledger_id: int, holder: str) -> bool:
         """Take the replication lock of a ledger for this session.

@@ -66,7 +66,7 @@ class EmbeddedUnderreplication:
         await self._session.write(self._store.remove_mark, check_ledger_id(ledger_id), version)
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of all marked ledgers; if they cannot all be read, raise an error instead of ending early."""
+        """Yield the ids of all ledgers with an underreplicated mark; raise an error if not all ids can be read."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             first = page[-1] + 1

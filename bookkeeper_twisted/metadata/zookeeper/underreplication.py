@@ -143,8 +143,9 @@ class ZooKeeperUnderreplication:
                 return
 
     async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
-        """Yield the ids of marked ledgers in ascending order, or with the children of each node shuffled.
+        """Yield the ids of all ledgers that have an underreplicated mark, in ascending order or shuffled.
 
+        :param shuffle: called with the names of each node's children, to change their order; None for ascending ids.
         :raises MetadataError: the tree of marks contains a node that belongs to no mark.
         """
         async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle):

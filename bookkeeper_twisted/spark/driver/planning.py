@@ -1,6 +1,6 @@
 """Divides ranges of entries into partitions of about equal cost; does no I/O.
 
-A range of entries is cut into pieces at each ensemble change, because the entries after it are on other bookies.
+A range of entries is cut into pieces at each ensemble change, because later entries are on other bookies.
 Pieces that are too large for a partition are cut again.  A partition is one large piece or several small pieces.  Sizes
 are estimated from the average size of the ledger's entries.  The most expensive partitions come first, so that all
 cores have work until the end.

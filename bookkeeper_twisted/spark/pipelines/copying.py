@@ -33,8 +33,8 @@ class LackingPart:
     :ivar number: number of the fragment in its ledger.
     :ivar fragment: the fragment with the first and the last entry id of the part.
     :ivar losses: the lost entries, with the bookie that lacks them and its position in the ensemble.
-    :ivar targets: for each position in ``losses``, the bookie to which the entries are copied.
-    :ivar addresses: addresses of the bookies of the ensemble and of the targets, by id.
+    :ivar targets: for each position in ``losses``, the bookie that receives copies of the entries.
+    :ivar addresses: addresses of the bookies of the ensemble and of the bookies in ``targets``, by id.
     """
 
     number: int
@@ -44,7 +44,7 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the entries from ``first`` to ``last`` to copy, as runs of consecutive entries with the same targets.
+        """Return the entries from ``first`` to ``last`` to copy, as runs of consecutive entries for the same bookies.
 
         :param first: id of the first entry.
         :param last: id of the last entry, inclusive.
@@ -52,7 +52,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that must be read from replicas, because a target bookie needs entries in them.
+        """Yield the ranges of entries that must be read from replicas, because a bookie must receive copies from them.
         """
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
@@ -77,8 +77,8 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 class CopyResult:
     """The result of copying the entries of one :class:`LackingPart`.
 
-    :ivar entries_of: the number of entries that were sent to each target, by its bookie id.
-    :ivar failed: the error of each target that did not store its entries, by its bookie id.
+    :ivar entries_of: the number of entries that were sent to each bookie to copy to, by its id.
+    :ivar failed: the error of each bookie that did not store the copies, by its id.
     :ivar unreadable: the error for each entry that no replica returned, by entry id.
     """
 
@@ -106,7 +106,7 @@ class LackingPartCopier:
         self._targets = CopyTargets(pool, limits.max_frame_size)
 
     def run(self) -> CopyResult:
-        """Copy all entries that can be read to every target that accepts them."""
+        """Copy all entries that can be read to every chosen bookie that accepts them."""
         done = CopyResult()
         for run in self._runs(done):
             loads = list(self._loads(run, done))
@@ -140,7 +140,7 @@ class LackingPartCopier:
                         yield run
                     break
                 except (NoSuchEntryError, ReadError) as error:
-                    if any(self._part.plan(at, at)):  # ignore an unreadable entry that no target needs
+                    if any(self._part.plan(at, at)):  # ignore an unreadable entry that is not copied to any bookie
                         done.unreadable[at] = str(error)
                 except BookKeeperError as error:
                     done.unreadable[at] = str(error)
@@ -148,9 +148,9 @@ class LackingPartCopier:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: CopyResult) -> Iterator[Load]:
-        """Yield add requests for the entries of a ``run``, each with the target bookies to send it to.
+        """Yield add requests for the entries of a ``run`` (consecutive entries), each with the bookies to send it to.
 
-        Targets that need all entries of the run get the same bytes object.
+        Bookies that need all entries of the run get the same bytes object.
         """
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}

@@ -2,11 +2,11 @@
 
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it at the
 same time, and reads its metadata.  For each position in an ensemble whose bookie lacks entries, the driver chooses a
-target: this bookie itself if it is writable, otherwise another bookie, which then gets all entries of the position.
-Tasks copy the entries.  When the targets have stored them, the driver replaces the bookies in the metadata, by one
-write for all fragments of the ledger.  Then it removes the underreplicated mark, under the same
-conditions as replication workers (:mod:`...metadata.mark_removal`).  A condition is that the mark has not changed since
-the check of the ledger began, so marks are read before the check.
+target, that is a bookie that receives copies.  The target is the same bookie if it is writable; otherwise it is another
+bookie, which receives all entries of the position.  Tasks copy the entries.  When the targets have stored them, the
+driver writes the targets to the metadata, by one write for all fragments of the ledger.  Then it removes the
+underreplicated mark, under the same conditions as replication workers (:mod:`...metadata.mark_removal`).  A condition
+is that the mark has not changed since the check of the ledger began, so marks are read before the check.
 
 A crash at any moment leaves at most extra copies of entries.  If the session of the metadata store is lost, locks are
 lost, and the work on their ledgers stops.  A fragment whose writer may be alive is not repaired.
@@ -70,7 +70,7 @@ class FragmentRepair:
     named: dict[int, str] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """Return the lost entries that have a target bookie, for the tasks that copy them."""
+        """Return the lost entries for which a bookie was chosen to receive copies, for the tasks that copy them."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
@@ -83,8 +83,7 @@ class FragmentRepair:
 
     @property
     def repaired(self) -> dict[int, str]:
-        """Map each repaired position in the ensemble to its target bookie, which now has all entries of the position.
-        """
+        """Map each repaired position in the ensemble to the bookie that has received all missing copies."""
         return {position: target for position, target in self.targets.items() if position not in self.problems}
 
     def outcomes(self) -> Iterator[Outcome]:
@@ -121,9 +120,9 @@ class LockedLedger:
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
     def completes(self, replicas: Collection[str], check: Check) -> bool:
-        """Test whether the repair has completed all replicas that an underreplicated mark names.
+        """Test whether the repair has restored all replicas that the ledger's underreplicated mark reports as missing.
 
-        :param replicas: the bookies that the mark names.  If there are none, any replica may be missing, so the result
+        :param replicas: the bookies in the mark.  If there are none, any replica may be missing, so the result
             is False.
         :param check: the check on which the repair is based.
         """
@@ -190,7 +189,7 @@ class Repairs:
                 repair.fragments[number] = one
 
     async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
-        """Choose a target bookie for each position of a fragment whose bookie lacks entries."""
+        """For each position in a fragment's ensemble whose bookie lacks entries, choose the bookie to copy them to."""
         ensemble = list(one.fragment.ensemble)
         excluded = set(ensemble).difference(writable)
         for position in one.lost:
@@ -206,7 +205,9 @@ class Repairs:
             ensemble[position] = one.targets[position] = target
 
     async def end(self, repair: LockedLedger) -> None:
-        """Write the target bookies to the metadata, remove the mark if the ledger lacks nothing, release the lock.
+        """Write the new bookies of a ledger to its metadata, and unlock the ledger.
+
+        If no replica lacks entries any more, this method also deletes the underreplicated mark of the ledger.
 
         :param repair: the ledger that :meth:`begin` returned, with the results of the copies; errors of this call are
             recorded in it.
@@ -229,7 +230,7 @@ class Repairs:
             await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LockedLedger) -> None:
-        """Write the targets of all repaired fragments to the ledger's metadata, by one write."""
+        """Write the bookies that have received copies to the ledger's metadata, for all fragments in one write."""
         moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
         moves = [one for one in moves if one.bookies]
 

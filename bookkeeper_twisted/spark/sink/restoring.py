@@ -58,7 +58,7 @@ class Facts:
     ctime: int | None = None
 
     def custom(self) -> dict[str, bytes]:
-        """Return the custom metadata of the archived ledger, without the mark of an earlier import."""
+        """Return the custom metadata of the archived ledger, without the key that an earlier import has added."""
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
@@ -75,7 +75,7 @@ class Facts:
 
 
 def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
-    """Return ``metadata`` without the mark of an import in the custom metadata."""
+    """Return ``metadata`` without the key of the custom metadata that marks a ledger during its import."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
 
@@ -94,7 +94,7 @@ class ArchiveClient(BookKeeper):
 class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
-    :param restored_by: the mark of the import in custom metadata, the same in all attempts of the import.
+    :param restored_by: the value by which the custom metadata mark ledgers of this import, the same in all attempts.
     :param repeatable: whether an existing ledger without the mark is regarded as written by this import if its metadata
         equal those in the archive.
     """
@@ -210,7 +210,7 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
     """Remove the import's mark from the custom metadata of its ledgers, when all of them are written; blocks.
 
-    :param restored_by: the mark of the import in custom metadata.
+    :param restored_by: the value by which the custom metadata mark ledgers of this import.
     :param ledger_ids: ids of all ledgers of the import.
     :raises BookKeeperError: the metadata store failed and some marks remain; the call may be repeated.
     """

@@ -1,11 +1,11 @@
 """A watch of all underreplicated marks and replication locks on ZooKeeper.
 
-The marks are in a tree with four levels of group nodes.  The watch covers the node of the locks, the root of the marks,
-and the group nodes of the upper three levels.  Usually a new mark comes with a new group node of the lowest level, so
-the watch on the parent of this group node fires.
+The marks are in a tree with four levels of group nodes, each for four digits of the ledger id.  The watch covers the
+node of the locks, the root of the marks, and the group nodes of the upper three levels.  Usually a new mark comes with
+a new group node of the lowest level, so the watch on the parent of this group node fires.
 
 But a mark may also be created in a lowest group node that exists and is empty.  After each call of the listener, the
-caller lists all marks; each lowest group node that the listing finds empty is then watched, too.  An empty group node
+replication worker lists all marks; each lowest group node that is empty then is watched, too.  An empty group node
 can still be missed if its mark was removed by hand, without a lock.  Therefore the listener is also called every
 :data:`REMINDER_SECONDS`.
 """
