@@ -69,7 +69,7 @@ class BookieParts:
         }
 
     async def latency(self) -> object:
-        """Return the main cause of slow requests, and the mean times that journal records wait, are written and are synced."""
+        """Return the main cause of slow requests, and the journal's mean times of queueing, writing and syncing."""
         groups = [group for ring in self._admin.journal_groups() for group in ring.after(0)]
         threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
         slow = self._admin.slow_requests().after(0)
