@@ -1,4 +1,4 @@
-"""The times of a group of journal records (written together) that contains traced adds."""
+"""The record for traces of a journal group, that is of journal records that are written and synced together."""
 
 import attrs
 
@@ -6,16 +6,15 @@ from ..tracing.spans import Span, SpanKind
 from ..tracing.traceparent import SpanIds
 
 JOURNAL_GROUP = "bookie.journal_group"
-"""The name of the span of a group."""
+"""The name of the span of a journal group."""
 
 
 @attrs.define(eq=False)
 class TracedGroup:
-    """A group of journal records (written together) that contains traced adds.
+    """A journal group (records that are written and synced together) in which at least one add is traced.
 
-    :ivar began, ended: when the records were removed from the queue, and when they were written and synced; in seconds
-        since the epoch.
-    :ivar ids: the ids of the span of this group; None until the span is made.
+    :ivar began, ended: seconds since the epoch at which the write of the group began, and at which its sync ended.
+    :ivar ids: the ids of the group's span; None until the span is made.
     """
 
     began: float
@@ -24,7 +23,7 @@ class TracedGroup:
     ids: SpanIds | None = None
 
     def span(self, parent: SpanIds, span_id: int) -> Span:
-        """Make the span of the group, as a child of the span of its first traced add.
+        """Make the span of the group.
 
 
         :param parent: the ids of the parent span.

@@ -1,7 +1,7 @@
-"""Adds the fields of a caller, such as its tenant or its request, to the log lines about a ledger.
+"""Adds names and values that the program chose, such as a tenant, to the log lines about a ledger.
 
-The program passes the names and values as ``logger_context`` when it creates, opens or deletes the ledger.  They appear
-in log lines about errors of writes and, at debug level, about creation, recovery and deletion.
+The program passes the names and values as ``logger_context`` when it creates, opens or deletes the ledger.  The lines
+that get them are about errors of writes and, at debug level, about creation, recovery and deletion.
 """
 
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from ..arguments import refusal
 
 
 class LoggerContext(dict[str, str]):
-    """The fields of one caller; as text they are ``name=value``, separated by spaces."""
+    """The names and values of one ``logger_context``; as text they are ``name=value``, separated by spaces."""
 
     def __str__(self) -> str:
         return " ".join([f"{_word(name)}={_word(value)}" for name, value in self.items()])
 
 
 def _word(text: str) -> str:
-    """Return a text in quotation marks, with escapes, unless it is one word without control characters."""
+    """Return ``text`` itself if it is one word without control characters, otherwise as quoted and escaped text."""
     return text if text.isprintable() and text and not set(text) & set(" =\"'[]") else repr(text)
 
 
 def checked_context(fields: Mapping[str, str] | None) -> LoggerContext | None:
-    """Return a copy of the ``logger_context`` that a caller gives; None if there are no fields.
+    """Check the argument ``logger_context`` of a public call, and return a copy; None if it is None or empty.
 
     :param fields: the argument.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: it is not a mapping of text to text.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: the argument is not a mapping of text to text.
     """
     if fields is None:
         return None
@@ -41,11 +41,11 @@ def checked_context(fields: Mapping[str, str] | None) -> LoggerContext | None:
 
 
 def logger_in(logger: Logger, context: LoggerContext | None) -> Logger:
-    """Return a logger whose lines have the fields of a caller: in the event ``logger_context``, and in their text.
+    """Return a logger that adds ``context`` to its events: as the field ``logger_context``, and to the text.
 
-    They are one field of the event, because their names are the caller's and could be those of other fields.
+    The names in ``context`` do not become fields of the event, because they could equal the names of other fields.
 
-    :param logger: the logger, which is returned itself if there are no fields.
+    :param logger: the logger to which the new one passes its events; it is returned itself if ``context`` is None.
     """
     if context is None:
         return logger
@@ -54,7 +54,7 @@ def logger_in(logger: Logger, context: LoggerContext | None) -> Logger:
 
 @implementer(ILogObserver)
 class _InContext:
-    """An observer that adds the fields of a caller to log events, and passes them on."""
+    """An observer that adds a ``logger_context`` to log events, and passes the events to another observer."""
 
     def __init__(self, observer: ILogObserver, context: LoggerContext) -> None:
         self._observer = observer
@@ -67,7 +67,7 @@ class _InContext:
 
 
 class LedgerLogger(Logger):
-    """The logger of a class whose objects have the fields of a caller as their attribute ``_logger_context``."""
+    """A logger for a class attribute; in the events of an instance, it adds the ``_logger_context`` of the instance."""
 
     def __get__(self, instance: object, owner: type | None = None) -> Logger:
         return logger_in(super().__get__(instance, owner), getattr(instance, "_logger_context", None))

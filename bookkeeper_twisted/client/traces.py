@@ -1,9 +1,9 @@
-"""The traces of a client: the spans of its sampled appends and reads, and of the requests to bookies for them.
+"""The traces of a client: the spans of its sampled appends and reads, and of their requests to bookies.
 
-An append that is sampled is known by ledger and entry id until its batch is sent.  Then each bookie that is to keep it
-is one more span, whose ids the request carries (:mod:`~bookkeeper_twisted.tracing`).  The span of the append ends with
-the Deferred of its caller, those of the requests with the answers, which may come later.  Meanwhile there are only the
-numbers of which :class:`.TraceRecords` makes spans afterwards.
+Until its batch is sent, a sampled append is stored under its ledger id and entry id.  When the batch is sent, each add
+request of the append gets a span, and the request carries the ids of that span (:mod:`~bookkeeper_twisted.tracing`).
+The span of the append ends when the Deferred of the append fires.  The span of a request ends with its reply, which may
+come later.  :class:`.TraceRecords` makes the spans of ended operations and requests.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,24 +31,27 @@ ADD_REQUEST, READ_REQUEST = "bookkeeper.add_request", "bookkeeper.read_request"
 LEDGER, ENTRY = "bookkeeper.ledger.id", "bookkeeper.entry.id"
 ENTRIES, BOOKIE = "bookkeeper.entries", "bookkeeper.bookie.id"
 REACHES_BOOKIES = "bookkeeper.reaches_bookies"
-"""The names of attributes; the last is false if requests go over V2, which cannot carry the ids of spans."""
+"""The names of attributes of spans.
+
+``bookkeeper.reaches_bookies`` is false if the requests use V2, which cannot carry the ids of spans.
+"""
 
 CONTEXT_ROOM = 256
-"""Bytes below the limit of a frame that an add leaves free if it carries the ids of its span."""
+"""Number of bytes that must be left between a request and the limit of a frame for the ids of a span."""
 
 _Key = tuple[int, int]
 
 
 class TracedOperation:
-    """An append or a read that is traced; when it has ended it is the record of its span.
+    """A traced append or read; after its end, this object is the record from which its span is made.
 
-    :param records: gets the record.
-    :param begun: the ids of the span.
+    :param records: this object is added to these records at the end.
+    :param begun: the ids of the span and of its parent.
     :param name: the name of the span.
     :ivar ids: the ids of the span.
-    :ivar text: the same as ``traceparent``.
-    :ivar attributes: the attributes of the span, a ledger id among them.
-    :ivar n_requests: how many requests have been made for it.
+    :ivar text: these ids as ``traceparent``.
+    :ivar attributes: the attributes of the span, among them the ledger id.
+    :ivar n_requests: number of requests made for the operation so far.
     """
 
     __slots__ = ("ids", "text", "attributes", "n_requests", "records", "_parent", "_name", "_began", "_ended", "_error")
@@ -65,30 +68,30 @@ class TracedOperation:
         self._error: BaseException | None = None
 
     def end(self, error: BaseException | None) -> None:
-        """End the span.
+        """End the span of the operation now, and add it to the records.
 
-        :param error: the error that the caller gets; None if the operation has succeeded.
+        :param error: the error of the append or read; None if it succeeded.
         """
         self._ended = self.records.seconds()
         self._error = error
         self.records.add(self)
 
     def end_with(self, result: T) -> T:
-        """End the span with the ``result`` of a Deferred, with the error if it is a failure; return the result."""
+        """End the span of the operation, as a callback and errback of its Deferred; return ``result``."""
         self.end(result.value if isinstance(result, Failure) else None)
         return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span.
+        """Make the span of the operation.
 
-        See :meth:`.IRecord.spans` for the parameter.
+        :param span_ids: not used.
         """
         times = self._began, self._ended
         return (Span(self.ids, self._parent, self._name, SpanKind.INTERNAL, *times, self.attributes, self._error),)
 
 
 class TracedRequest:
-    """A request to one bookie for a traced operation; when it was answered it is the record of its span."""
+    """A request to one bookie for a traced operation; after the reply, this object is the record of the span."""
 
     __slots__ = ("_operation", "_number", "_name", "_bookie_id", "_entry_id", "_began", "_ended", "_error")
 
@@ -105,13 +108,13 @@ class TracedRequest:
 
     @property
     def context(self) -> Mapping[str, str]:
-        """The pairs that the request carries, so that spans of the bookie become parts of this span."""
+        """The pairs of text to send in the request, so that the bookie makes its spans children of this span."""
         return {TRACEPARENT: part_text(self._operation.text, self._number)}
 
     def end(self, error: BaseException | None) -> None:
-        """End the span.
+        """End the span of the request now, and add it to the records.
 
-        :param error: the error of the request; None if it has succeeded.
+        :param error: the error of the request; None if it succeeded.
         """
         records = self._operation.records
         self._ended = records.seconds()
@@ -119,14 +122,14 @@ class TracedRequest:
         records.add(self)
 
     def end_with(self, result: T) -> T:
-        """End the span with the ``result`` of a Deferred, with the error if it is a failure; return the result."""
+        """End the span of the request, as a callback and errback of its Deferred; return ``result``."""
         self.end(result.value if isinstance(result, Failure) else None)
         return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span.
+        """Make the span of the request.
 
-        See :meth:`.IRecord.spans` for the parameter.
+        :param span_ids: not used.
         """
         operation = self._operation
         ids, times = operation.ids, (self._began, self._ended)
@@ -136,12 +139,12 @@ class TracedRequest:
 
 
 class AppendTraces:
-    """The sampled appends of a client that have joined no sent batch yet.
+    """The sampled appends of a client that are not sent yet.
 
-    :param largest: most bytes of an add's frame that can carry the ids of a span as well.
-    :ivar begin: decides which appends are sampled, see :meth:`.TraceRecords.begin`.
-    :ivar tracer: decides that, too, in the same way for those who do it themselves.
-    :ivar waiting: traced appends that were not sent yet, by ledger id and entry id.
+    :param largest: size in bytes of the largest add request to which the ids of a span can be added.
+    :ivar begin: the method :meth:`.TraceRecords.begin`, which decides whether an append is sampled.
+    :ivar tracer: the tracer of the client, which :attr:`begin` asks.
+    :ivar waiting: sampled appends that are not sent yet, by ledger id and entry id.
     """
 
     def __init__(self, records: TraceRecords, largest: int) -> None:
@@ -152,12 +155,12 @@ class AppendTraces:
         self._largest = largest
 
     def follow(self, begun: Begun, ledger_id: int, entry_id: int, count: int, waiter: "Deferred[int]") -> None:
-        """Follow a sampled append.
+        """Trace a sampled append of one or several entries, until its batch is sent and its Deferred has fired.
 
-        :param begun: the ids of its span.
-        :param entry_id: id of the last of its entries, whose request stands for all.
-        :param count: number of its entries.
-        :param waiter: fires when the append has ended; called back, failed or cancelled, it ends the span.
+        :param begun: the ids of the append's span and of the parent span.
+        :param entry_id: id of the last entry; of all requests, only those for this entry get spans.
+        :param count: number of entries.
+        :param waiter: the Deferred of the append; the span ends when it fires, fails or is cancelled.
         """
         attributes: dict[str, str | int | bool] = {LEDGER: ledger_id, ENTRY: entry_id, ENTRIES: count}
         append = TracedOperation(self._records, begun, APPEND, attributes)
@@ -166,13 +169,13 @@ class AppendTraces:
 
     def _ended(self, append: TracedOperation, key: _Key, result: T) -> T:
         if isinstance(result, Failure) and self.waiting.get(key) is append:
-            del self.waiting[key]  # if it is sent at all, nobody waits for it
+            del self.waiting[key]  # the append failed or was cancelled before it was sent
         return append.end_with(result)
 
     def refused(self, ledger_id: int, error: Exception) -> None:
-        """Report an append that was refused, if it is sampled.
+        """Decide whether an append that was refused is sampled; if so, report its span, with the error.
 
-        :param error: the error that the caller gets.
+        :param error: the error with which the append fails.
         """
         begun = self.begin(APPEND)
         if begun is not None:
@@ -182,12 +185,13 @@ class AppendTraces:
         self, bookies: "IBookieClient | TracedAdds", ledger_ids: Sequence[int], entry_ids: Sequence[int],
         reaches_bookies: bool,
     ) -> "TracedAdds | None":  # fmt: skip
-        """Trace the sampled appends of a batch that is about to be sent.
+        """Trace the sampled appends in a batch that is about to be sent; remove them from :attr:`waiting`.
 
-        :param bookies: sends the requests.
-        :param ledger_ids: the ledger of each of ``entry_ids``.
+        :param bookies: the object that sends the add requests.
+        :param ledger_ids: the ledger id of each entry in the batch.
+        :param entry_ids: the entry id of each entry in the batch.
         :param reaches_bookies: whether the requests can carry the ids of spans.
-        :returns: sends and traces the requests; None if no append of the batch is sampled.
+        :returns: an object that sends and traces the requests; None if no append in the batch is sampled.
         """
         found = [key for key in self.waiting if _place(ledger_ids, entry_ids, key) is not None]
         appends = {key: self.waiting.pop(key) for key in found}
@@ -197,9 +201,9 @@ class AppendTraces:
 
 
 def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
-    """Return the index of an entry among others; None if it is not there."""
+    """Return the index of the entry with the ledger id and entry id ``key`` in a batch; None if it is not in it."""
     ledger_id, entry_id = key
-    if isinstance(entry_ids, range):  # all are of one ledger
+    if isinstance(entry_ids, range):  # only the ids of one ledger's entries are a range
         return entry_ids.index(entry_id) if entry_id in entry_ids and ledger_ids[0] == ledger_id else None
     place = -1
     while True:
@@ -212,7 +216,7 @@ def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> in
 
 
 class TracedAdds:
-    """Sends the adds of a batch with sampled appends: their requests are spans, and carry the ids of these spans."""
+    """Sends the add requests of a batch; each request for a sampled append gets a span and carries the ids of it."""
 
     __slots__ = ("_bookies", "_appends", "_largest")
 
@@ -224,7 +228,7 @@ class TracedAdds:
         self._largest = largest
 
     def add(self, bookie_id: str, adds: Adds, done: "AddsDone", fresh: bool) -> None:
-        """Send adds to a bookie.
+        """Send adds to a bookie, and begin the spans of those that are traced.
 
         See :meth:`.IBookieClient.add` for parameters.
         """
@@ -246,31 +250,32 @@ def _answered(
     requests: dict[int, TracedRequest], done: "AddsDone", bookie_id: str, places: Sequence[int],
     error: Exception | None,
 ) -> None:  # fmt: skip
-    """End the spans of answered requests, then tell the batch."""
+    """End the spans of the answered add requests, then call ``done`` of the batch.
+
+    :param requests: the traced requests that are not answered yet, by the index of the entry in the batch.
+    :param places: the indexes of the entries whose adds were answered.
+    """
     for index in [index for index in requests if index in places]:
         requests.pop(index).end(error)
     done(bookie_id, places, error)
 
 
 class TracedReads:
-    """The requests of one traced read; each is a span, and carries the ids of that span if it goes over V3.
-
-    :param read: the read.
-    """
+    """Sends the requests of one traced read; each gets a span, and carries the ids of it if it is sent over V3."""
 
     def __init__(self, bookies: IBookieClient, read: TracedOperation) -> None:
         self._bookies = bookies
         self._read = read
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[Any]":
-        """Read several entries from a bookie.
+        """Read several entries from a bookie, and trace the request.
 
         See :meth:`.IBookieClient.read_many` for parameters and errors.
         """
         return self._asked(bookie_id, ledger_id, entry_ids[0], self._bookies.read_many, entry_ids)
 
     def read_batch(self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int) -> "Deferred[Any]":
-        """Read consecutive entries from a bookie.
+        """Read consecutive entries from a bookie, and trace the request.
 
         See :meth:`.IBookieClient.read_batch` for parameters and errors.
         """

@@ -1,23 +1,21 @@
 """Traces: one trace follows a sampled append or read through the client, its bookies, the journal and the replies.
 
-Theory of operation.  A client or a bookie has an :class:`~.interfaces.ITracer`, made by the plugin that the key
-``tracer`` names, or None.  Without a tracer the way of an append tests one attribute that is None, and nothing else is
-done.
+Theory of operation.  The setting ``tracer`` selects the plugin that makes the :class:`~.interfaces.ITracer` of a client
+or a bookie.  Without a tracer, tracing costs an append one test of an attribute for None.
 
-The client decides when an operation is called, on the caller's thread: the operation of a caller that has a sampled
-span is traced as its child, that of a caller with a span that is not sampled is not, and of all others a share of
-``traceSampleRatio`` is.  While the operation lasts, only its ids and times are noted.  :class:`~.records.TraceRecords`
-keeps these records, and makes a :class:`~.spans.Span` of each, and objects of OpenTelemetry of those, when there are
-many, twice a second, and when the client or the bookie stops.
+The client decides at the call of an append or read whether it is traced.  If the program has a current span, that span
+decides: if it is sampled, the operation becomes its child; if not, the operation is not traced.  Without a current
+span, the share ``traceSampleRatio`` of the operations is traced.  During a traced operation, the client notes only ids
+and times in a record.  :class:`~.records.TraceRecords` makes spans of the records later, many at once.
 
-Each request to a bookie for a traced operation is a span, whose id is that of the operation and a number.  In V3 the
-request carries its ids as ``traceparent`` (W3C Trace Context), a pair of the field ``requestContext``, which Apache's
-bookie takes for its log.  V2 has no such field, so traces over V2 end at the client, and their first span says so.  A
-traced add stays in its batch and in its run; only its frame is longer.
+Each request to a bookie for a traced operation has a span of its own.  A V3 request carries the ids of this span as
+``traceparent`` (W3C Trace Context), a pair in its field ``requestContext``; Apache's bookie logs these pairs.  V2 has
+no such field, so a trace over V2 has no spans of bookies; an attribute of the append's span tells this.  A traced add
+is sent in one batch with other adds.
 
-A bookie makes its spans from the times that it knows when it answers: the add (or read), which ends when its reply has
-been written, and the journal group that made the add durable.  A group has entries of many adds: its span is
-a child of the first traced add, and every traced add of the group has a link to it.
+A bookie makes a span for each traced request, which ends when the reply has been written.  It also makes a span for the
+group of journal records that were written and synced together with a traced add.  That span is a child of the first
+traced add in the group, and every later traced add in the group has a link to it.
 
-The pairs of ``requestContext`` are of a stranger: the codec keeps few and short ones, without control characters.
+Peers choose the pairs of ``requestContext``, so the codec limits their number and size and the characters in them.
 """

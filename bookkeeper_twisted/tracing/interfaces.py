@@ -1,4 +1,4 @@
-"""The interfaces of tracing: what a provider of traces does, and the plugin that makes it."""
+"""The interfaces of tracing: the tracer of a client or a bookie, and the plugin that makes the tracer."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,10 +9,10 @@ from .spans import Begun, Span
 
 
 class ITracer(Interface):
-    """A provider of traces.  A process without one has None instead.
+    """Decides which operations are traced, and reports their spans.
 
-    Called on the thread of the reactor.  No method raises, because appends and replies would fail: what goes wrong is
-    logged.
+    All methods are called on the reactor thread.  They log errors and do not raise them, because an error of the
+    tracer must not fail an append or a reply.
     """
 
     turn: Callable[[], bool] = Attribute("Returns whether it is an operation's turn; called once for each operation.")
@@ -20,20 +20,20 @@ class ITracer(Interface):
     span_ids: Iterator[int] = Attribute("New ids of spans, whose last bits are 0 (traceparent.PART_BITS).")
 
     def begin(name: str, is_turn: bool) -> Begun | None:
-        """Decide whether an operation that the program calls is traced, and make its ids if it is.
+        """Decide whether an operation that the program calls is traced; if so, make the ids of its span.
 
-        Called only if :attr:`turn` or :attr:`caller` has returned something true: both are functions in C, because a
-        call of one in Python would cost each append more than all of this.  The context of the caller
-        (:mod:`contextvars`) decides if it has a span; else the sampler does.  The last
-        :data:`~.traceparent.PART_BITS` bits of the id of the span are 0.
+        If the current context (:mod:`contextvars`) has a span, that span decides; otherwise the sampler decides.  The
+        last :data:`~.traceparent.PART_BITS` bits of the new span id are 0.  Call this method only if :attr:`turn` or
+        :attr:`caller` has returned a true value.  Both attributes are functions written in C, so that an append that
+        is not traced does not call a Python function for tracing.
 
         :param name: name of the operation.
         :param is_turn: the result of :attr:`turn`.
-        :returns: None if the operation is not traced.
+        :returns: the ids of the new span and of its parent; None if the operation is not traced.
         """
 
     def report(spans: Sequence[Span]) -> None:
-        """Report ``spans`` that have ended, many at once."""
+        """Report ``spans``, all of which have ended."""
 
 
 class ITracerPlugin(Interface):
@@ -42,7 +42,8 @@ class ITracerPlugin(Interface):
     names: frozenset[str] = Attribute("Values of ``tracer`` it answers to.")
 
     def make(config: TracingConfig) -> ITracer | None:
-        """Return the tracer of a client or a bookie; None for no traces.
+        """Make the tracer of a client or a bookie; return None if nothing must be traced.
 
-        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration, or lacks a library.
+        :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration, or a library that it
+            needs is not installed.
         """

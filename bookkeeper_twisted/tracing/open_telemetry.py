@@ -1,7 +1,7 @@
-"""The provider of traces that reports to the SDK of OpenTelemetry; needs the extra ``otel``.
+"""The tracer that reports spans to the SDK of OpenTelemetry; it needs the extra ``otel``.
 
-The spans become objects of the SDK when they are reported, many at once, and go to the processors of a
-``TracerProvider``.  Processors do not see the begin of a span.
+A span becomes an object of the SDK only when it has ended and is reported.  So the span processors of the
+``TracerProvider`` get calls of ``on_end()``, but none of ``on_start()``.
 """
 
 import math
@@ -25,7 +25,7 @@ from .spans import Begun, Span, SpanKind
 from .traceparent import SPAN_BITS, SpanIds, new_span_ids
 
 SCOPE = "bookkeeper_twisted"
-"""The name of the instrumentation scope of all spans."""
+"""Name of OpenTelemetry's instrumentation scope in all spans."""
 
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _OK, _NANOS = Status(StatusCode.UNSET), 1_000_000_000
@@ -33,10 +33,10 @@ _KINDS = [trace.SpanKind[kind.name] for kind in SpanKind]
 
 
 def _current_context() -> Callable[[], Context]:
-    """Return the function that returns the context of the caller, which is empty if that has no span.
+    """Return a function that returns the current context of OpenTelemetry, which is empty if there is no current span.
 
-    It is that of the variable in which OpenTelemetry keeps the context, if there is one: its own function takes four
-    times as long, and is called by each append.
+    Each append calls the function.  If OpenTelemetry keeps the context in a context variable, the function is the
+    ``get`` method of this variable, because ``opentelemetry.context.get_current`` takes four times as long.
     """
     variable = getattr(getattr(contexts, "_RUNTIME_CONTEXT", None), "_current_context", None)
     return variable.get if isinstance(variable, ContextVar) else contexts.get_current
@@ -44,10 +44,10 @@ def _current_context() -> Callable[[], Context]:
 
 @implementer(ITracer)
 class OpenTelemetryTracer:
-    """A tracer whose spans go to the processors of a ``TracerProvider``.
+    """A tracer that passes ended spans to the span processors of a ``TracerProvider``.
 
-    :param provider: its sampler is asked about the operations that the ratio picks; its resource is that of the spans.
-    :param ratio: share of the operations, of callers without a span, that the sampler is asked about; 0 to 1.
+    :param provider: the provider, whose sampler can reject an operation, and whose resource all spans have.
+    :param ratio: share of the operations without a current span for which the sampler is asked, from 0 to 1.
     """
 
     _log = Logger()
@@ -56,7 +56,7 @@ class OpenTelemetryTracer:
         tracer = provider.get_tracer(SCOPE)
         assert isinstance(tracer, Tracer)
         self._resource, self._processor, self._sampler = tracer.resource, tracer.span_processor, tracer.sampler
-        self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)  # not asked, because it costs as much as two spans
+        self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)  # asking these costs as much as two spans
         self._ids = tracer.id_generator
         self.span_ids = new_span_ids(self._ids.generate_span_id)
         self._scope = InstrumentationScope(SCOPE)
@@ -66,7 +66,7 @@ class OpenTelemetryTracer:
         self.turn: Callable[[], bool] = turns.__next__
 
     def _gap(self) -> int:
-        """Draw the number of operations between two that are sampled, so that each has the same chance."""
+        """Draw the number of operations to skip before the next sampled one; each is sampled with the same chance."""
         if not 0 < self._ratio < 1:
             return 0 if self._ratio else sys.maxsize
         chance = (self._ids.generate_span_id() + 1) / 2**SPAN_BITS
@@ -89,10 +89,10 @@ class OpenTelemetryTracer:
         return Begun(SpanIds(trace_id, next(self.span_ids)), None)
 
     def _takes(self, context: Context, trace_id: int, name: str) -> bool:
-        """Ask the sampler of the provider."""
+        """Ask the sampler of the provider whether to sample an operation."""
         try:
             decided = self._sampler.should_sample(context, trace_id, name, trace.SpanKind.INTERNAL)
-        except Exception:  # a sampler may be the program's own, and must not fail an append
+        except Exception:  # an error in a sampler that the user wrote must not fail an append
             self._log.failure("the sampler of traces failed")
             return False
         return decided.decision is Decision.RECORD_AND_SAMPLE
@@ -108,7 +108,7 @@ class OpenTelemetryTracer:
                 failed = True
 
     def _readable(self, span: Span) -> ReadableSpan:
-        """Make the SDK's object of a span."""
+        """Convert a span to the SDK's class."""
         ids, parent, name, kind, began, ended, attributes, error, events, links = span
         status = _OK
         if error is not None:

@@ -27,7 +27,7 @@ class OpenTelemetryPlugin:
     names = frozenset({"opentelemetry"})
 
     def make(self, config: TracingConfig) -> ITracer | None:
-        """Return a tracer for the global provider; see :meth:`.ITracerPlugin.make` for the errors."""
+        """Make a tracer for the global provider; :meth:`.ITracerPlugin.make` describes the errors."""
         try:
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.trace import get_tracer_provider
@@ -43,15 +43,16 @@ class OpenTelemetryPlugin:
 
 @implementer(IPlugin, ITracerPlugin)
 class OtlpPlugin:
-    """The plugin that exports spans over OTLP, as the variables ``OTEL_*`` of the environment say.
+    """The plugin that exports spans over OTLP; the environment variables ``OTEL_*`` configure the export.
 
-    Bookies use it, whose process has no program that sets a provider; their service name is ``OTEL_SERVICE_NAME``.
+    It is made for bookies, because no program of the user runs in their process that could set a provider.  The
+    variable ``OTEL_SERVICE_NAME`` sets the service name in the spans.
     """
 
     names = frozenset({"otlp"})
 
     def make(self, config: TracingConfig) -> ITracer | None:
-        """Return a tracer with an exporter of its own; see :meth:`.ITracerPlugin.make` for the errors."""
+        """Make a tracer with its own provider and exporter; :meth:`.ITracerPlugin.make` describes the errors."""
         try:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.trace import TracerProvider
@@ -70,9 +71,9 @@ def _missing(config: TracingConfig, needs: str, error: ImportError) -> Exception
 
 
 def tracer_of(config: TracingConfig) -> ITracer | None:
-    """Return the tracer that ``tracer`` names; None if nothing is traced.
+    """Make the tracer that the setting ``tracer`` selects; return None if nothing is traced.
 
-    :raises bookkeeper_twisted.errors.ConfigError: no plugin has the name, or the plugin cannot use the configuration.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin has this name, or the plugin cannot use the configuration.
     """
     plugins: Iterable[ITracerPlugin] = getPlugins(ITracerPlugin)
     return config.chosen("tracer", plugins, "tracer").make(config)

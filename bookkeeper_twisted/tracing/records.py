@@ -1,7 +1,7 @@
-"""Keeps records of what was traced, and makes the spans of many of them at once.
+"""Keeps the records of traced operations and requests, and makes the spans of many records at once.
 
-Spans are made by code that runs seldom.  One at a time they would cost several times as much, because the processor
-has forgotten that code each time.
+To make the spans one at a time would take several times as long, because the code that makes them would no longer be
+in the processor's caches.
 """
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -11,17 +11,16 @@ from .interfaces import ITracer
 from .spans import Begun, IRecord, Span
 
 MOST_RECORDS = 256
-"""The records of which spans are made without waiting for the timer: about 2 ms of work."""
+"""Number of records at which their spans are made at once, without waiting for the timer; about 2 ms of work."""
 
 INTERVAL = 0.5
-"""The most seconds for which a record is kept."""
+"""Maximum number of seconds for which a record is kept before its spans are made."""
 
 
 class TraceRecords:
-    """The records of a client or a bookie.
+    """The records of traced operations and requests of one client or bookie, until their spans are reported.
 
-    :param tracer: gets the spans.
-    :ivar tracer: the same.
+    :ivar tracer: the tracer that decides what is traced, and to which the spans are reported.
     """
 
     _log = Logger()
@@ -35,17 +34,17 @@ class TraceRecords:
         self._timer: IDelayedCall | None = None
 
     def begin(self, name: str) -> Begun | None:
-        """Decide whether an operation is traced, and make its ids if it is.
+        """Decide whether an operation is traced; if so, make the ids of its span.
 
         :param name: name of the operation.
-        :returns: None if the operation is not traced, which is the usual case.
+        :returns: the ids of the new span and of its parent; None if the operation is not traced, the usual case.
         """
         tracer = self.tracer
         is_turn = tracer.turn()
         return tracer.begin(name, is_turn) if is_turn or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
-        """Keep the ``record`` of an ended operation or request until its spans are made."""
+        """Keep a record of an operation or request that has ended, until its spans are made."""
         records = self._records
         records.append(record)
         if len(records) >= MOST_RECORDS:
@@ -58,7 +57,7 @@ class TraceRecords:
         self.flush()
 
     def flush(self) -> None:
-        """Make the spans of all records, and report them."""
+        """Make the spans of all records now, and report the spans to the tracer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""The values that a provider of traces takes and returns: begun operations, and spans that have ended."""
+"""The arguments and results of tracers: the ids of begun operations, and spans that have ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
@@ -16,10 +16,10 @@ class SpanKind(IntEnum):
 
 
 class Begun(NamedTuple):
-    """The begin of an operation that is traced.
+    """The ids of a traced operation that has begun.
 
     :ivar ids: the ids of its span.
-    :ivar parent: the ids of the caller's span; None if the operation is the first of its trace.
+    :ivar parent: the ids of the program's current span at the call; None if the operation begins a new trace.
     """
 
     ids: SpanIds
@@ -27,15 +27,15 @@ class Begun(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A part of a traced operation that has ended.
+    """A span that has ended, in the sense of OpenTelemetry.
 
-    :ivar ids: its own ids.
-    :ivar parent: the ids of the span that it is a part of; None if it is the first of its trace.
+    :ivar ids: the ids of this span.
+    :ivar parent: the ids of the parent span; None if this span is the first of its trace.
     :ivar began, ended: seconds since the epoch.
-    :ivar attributes: facts about it by name.
-    :ivar error: the error with which it ended, or None.
-    :ivar events: moments in it, each a name and the seconds since the epoch.
-    :ivar links: ids of spans of which it is no part, but that have to do with it.
+    :ivar attributes: the values of the span's attributes by name.
+    :ivar error: the error with which the operation or request failed; None if it succeeded.
+    :ivar events: the name and the time, in seconds since the epoch, of each event in the span.
+    :ivar links: the ids of related spans other than the parent.
     """
 
     ids: SpanIds
@@ -51,10 +51,10 @@ class Span(NamedTuple):
 
 
 class IRecord(Protocol):
-    """The record of a traced operation or request, kept until its spans are made."""
+    """The record of a traced operation or request that has ended, from which its spans are made."""
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the spans of what has ended since the last call.
+        """Make the spans of this record.
 
-        :param span_ids: new ids of spans.
+        :param span_ids: yields new ids for spans that have none yet.
         """

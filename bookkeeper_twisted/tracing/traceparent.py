@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 TRACEPARENT = "traceparent"
-"""The name under which ``requestContext`` of V3 and the headers of HTTP carry the text."""
+"""The name of the pair in ``requestContext`` (protocol V3), and of the HTTP header, that contains the text."""
 
 SIZE = 55
-"""Number of characters of the text in version 00."""
+"""Number of characters of a ``traceparent`` of version 00."""
 
 SPAN_BITS = 64
 PART_BITS = 12
-"""The bits of the id of a span, and the last of them, in which the requests of an operation are counted."""
+"""Number of bits of a span id, and of its last bits in which the requests of one operation are numbered."""
 
 _PARTS = (1 << PART_BITS) - 1
 _FLAGS_AT = SIZE - len("-01")
@@ -46,9 +46,9 @@ class SpanIds(NamedTuple):
     is_sampled: bool = True
 
     def part(self, number: int) -> "SpanIds":
-        """Return the ids of the part ``number`` of this span; parts are numbered from 1 on.
+        """Return the ids of a child span: those of this span, with ``number`` in the last bits of the span id.
 
-        After as many parts as there is room for, their numbers begin again.
+        The first child has the number 1.  A number that does not fit into :data:`PART_BITS` bits loses its high bits.
         """
         return SpanIds(self.trace_id, self.span_id | number & _PARTS)
 
@@ -59,19 +59,19 @@ class SpanIds(NamedTuple):
 
 
 def part_text(text: str, number: int) -> str:
-    """Return the ids of a part of a span as ``traceparent``, in less time than :meth:`SpanIds.part` needs.
+    """Return the ids of a child span as ``traceparent``, faster than :meth:`SpanIds.part` makes them.
 
-    :param text: the ids of the span itself.
-    :param number: the number of the part, see :meth:`SpanIds.part`.
+    :param text: the ``traceparent`` of the parent span.
+    :param number: the number of the child, which replaces the last bits of the span id.
     """
     part = number & _PARTS
     return f"{text[:_PART_AT]}{part:03x}{text[_FLAGS_AT:]}"
 
 
 def decode_traceparent(text: str) -> SpanIds | None:
-    """Decode a ``traceparent``; return None if it is not exactly of the standard's form, because that is no error.
+    """Decode a ``traceparent``; return None if the text does not have the standard's form.
 
-    :param text: the text, as it was received.
+    :param text: the text that a peer sent.
     """
     match = _FORM.fullmatch(text)
     if match is None or (match[1] == "00" and len(text) != SIZE):
@@ -80,7 +80,7 @@ def decode_traceparent(text: str) -> SpanIds | None:
 
 
 def new_span_ids(draw: Callable[[], int]) -> Iterator[int]:
-    """Yield random ids of spans, whose last :data:`PART_BITS` bits are 0: the requests of an operation count there.
+    """Yield random span ids whose last :data:`PART_BITS` bits are 0; these bits number the requests of an operation.
 
     :param draw: returns a random number of :data:`SPAN_BITS` bits.
     """

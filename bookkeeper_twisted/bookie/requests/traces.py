@@ -1,7 +1,7 @@
 """The trace spans of a bookie, for requests whose ``traceparent`` has the ids of a sampled span.
 
-When a request is answered, its times and ids are recorded, and later the time at which its reply was written to the
-transport.  The spans are made afterwards, many at a time (:class:`.TraceRecords`).
+A record is made when the request is answered.  It is complete when the reply has been written to the transport of the
+connection.  :class:`.TraceRecords` decodes the ids and makes the spans later.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,17 +17,20 @@ from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
 from ..traced_group import TracedGroup
 
 SERVED = "bookie."
-"""The prefix of a span's name; the name of the operation follows it."""
+"""The prefix of the name of a request's span; the name of the operation follows."""
 
 ANSWERED = "answered"
-"""The name of the span event for the moment when the reply was made; the span ends when the reply was written."""
+"""The name of the event in a request's span for the moment at which the reply was made.
+
+The span ends later, when the reply has been written.
+"""
 
 
 class WrittenGroup(Protocol):
-    """Journal records that were written together (a group), and whose entries are being acknowledged.
+    """A group of journal records that were written and synced together, and whose adds are being acknowledged.
 
-    :ivar began, ended: as in :class:`TracedGroup`.
-    :ivar traced: the data for the span of this write; None if no add in it is traced.
+    :ivar began, ended: seconds since the epoch at which the journal thread began to write, and at which it ended.
+    :ivar traced: the record of the group for traces; None until a traced add in the group is acknowledged.
     """
 
     began: float
@@ -40,13 +43,13 @@ class WrittenGroup(Protocol):
 
 @attrs.define(eq=False)
 class AnsweredRequest:
-    """The times and ids of an answered request, from which its spans are made.
+    """The record of an answered request, from which its spans are made.
 
-    :ivar traceparent: the ``traceparent`` text in the request: the ids of the client's span.
+    :ivar traceparent: the text ``traceparent`` in the request.
     :ivar ids: ledger id and entry id.
-    :ivar began, answered, written: when the request arrived, its reply was made, and its reply was written; each in
-        seconds since the epoch.
-    :ivar group: for an add, the journal write that contains it.
+    :ivar began: seconds since the epoch at which the request arrived.
+    :ivar answered, written: seconds since the epoch at which the reply was made, and at which it was written.
+    :ivar group: the journal group that contains the entry of an add; None for failed adds and for other requests.
     """
 
     operation: str
@@ -60,10 +63,11 @@ class AnsweredRequest:
     written: float = 0.0
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
-        """Make the span of the request; for the first traced add of a journal write, also the span of the write.
+        """Make the span of the request; for the first traced add of a journal group, also the span of the group.
 
-        :param span_ids: an iterator of new span ids.
-        :returns: the spans; empty if the client's span is not sampled.
+        Return no spans if ``traceparent`` is malformed, or if the client did not sample the request.
+
+        :param span_ids: yields new ids for the spans.
         """
         parent, group = decode_traceparent(self.traceparent), self.group
         if parent is None or not parent.is_sampled:
@@ -81,11 +85,11 @@ class AnsweredRequest:
 
 
 class RequestTraces:
-    """The trace spans of the requests of one bookie.
+    """Makes the records of the traced requests of one bookie.
 
-    :param group_of: called with a ledger id; returns the journal write whose entries are being acknowledged now, or
-        None if it is not of this ledger's journal.
-    :param after_flush: registers a function to be called once, when the replies have been written.
+    :param group_of: a function that returns the group of records whose adds are being acknowledged now, in the journal
+        of a ledger, by ledger id; it returns None if there is no such group.
+    :param after_flush: registers a function to be called once, when all replies made so far have been written.
     """
 
     def __init__(
@@ -98,11 +102,12 @@ class RequestTraces:
         self._unwritten: list[AnsweredRequest] = []
 
     def added(self, run: AddRun, part: Entries, peer: str, began: float, error: Exception | None) -> None:
-        """Record the traced adds of a ``run`` that are answered now.
+        """Make the records of those traced adds of ``run`` that are answered now.
 
-        :param part: the entries of the answered adds.
+        :param run: adds that arrived together.
+        :param part: the entries of the adds that are answered now.
         :param peer: the client's address.
-        :param began: seconds since the epoch at which the run began.
+        :param began: seconds since the epoch at which the bookie began to execute ``run``.
         """
         contexts = run.contexts or {}
         for ids in contexts if part is run.entries else contexts.keys() & set(part.ids()):
@@ -115,13 +120,13 @@ class RequestTraces:
         self, operation: str, context: Mapping[str, str] | None, peer: str, ids: tuple[int, int], began: float,
         error: BaseException | None = None,
     ) -> None:  # fmt: skip
-        """Record a request other than an add that is answered now, if it has a ``traceparent``.
+        """Make the record of a request other than an add that is answered now; do nothing if it is not traced.
 
         :param operation: name of the operation.
         :param context: the pairs of text (``requestContext``) in the request.
         :param peer: the client's address.
         :param ids: ledger id and entry id.
-        :param began: seconds since the epoch at which the request began.
+        :param began: seconds since the epoch at which the bookie began to execute the request.
         """
         if context:
             self._note(operation, context, peer, ids, began, error, None)
@@ -145,5 +150,5 @@ class RequestTraces:
             self._records.add(request)
 
     def flush(self) -> None:
-        """Make the spans of all recorded requests; called when the bookie stops."""
+        """Make and report the spans of all records now; called when the bookie stops."""
         self._records.flush()
