@@ -55,7 +55,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param custom_metadata: names and values (bytes) that are stored in the ledger's metadata, unchanged.
         :param write_flags: with DEFERRED_SYNC, appends succeed before entries are on disk, and only ``force`` advances
             the last add confirmed.  The failure of a bookie then ends the writer.
-        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
+        :param logger_context: names and values, such as a tenant, to add to log lines about this ledger; None for none.
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or ensemble size >=
             write quorum >= ack quorum >= 1 does not hold.
@@ -101,7 +101,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :param password: the password with which the ledger was created; None to use the password in the metadata, as
             administrators' tools do.
         :param recover: False to let the writer of an unclosed ledger continue.
-        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
+        :param logger_context: names and values, such as a tenant, to add to log lines about this ledger; None for none.
         :returns: a reader, which the caller must close.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or the id is
             negative.
@@ -117,7 +117,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
 
         :param ledger_id: id of the ledger.
-        :param logger_context: names and values, as of a tenant, for the log lines about this ledger; None for none.
+        :param logger_context: names and values, such as a tenant, to add to log lines about this ledger; None for none.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """

@@ -38,7 +38,7 @@ class LedgerReader(Handle[client.LedgerReader]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads; in an unclosed ledger, up to the newest entry that bookies have reported."""
+        """Total size in bytes of all payloads; in an unclosed ledger, up to the newest entry that bookies reported."""
         return self._inner.length
 
     @property

@@ -114,7 +114,8 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed entry."""
+        """Total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
+        entry."""
         return self._inner.length
 
 
@@ -193,5 +194,6 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
     @property
     def length(self) -> int:
-        """The bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed entry."""
+        """Total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
+        entry."""
         return self._inner.length
