@@ -25,8 +25,7 @@ class TracedGroup:
     def span(self, parent: SpanIds, span_id: int) -> Span:
         """Make the span of the group.
 
-
-        :param parent: the ids of the parent span.
+        :param parent: the ids of the span of the first traced add in the group.
         """
         self.ids = SpanIds(parent.trace_id, span_id)
         attributes = {"bookkeeper.entries": self.n_entries}
