@@ -44,7 +44,7 @@ class TraceRecords:
         return tracer.begin(name, is_turn) if is_turn or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
-        """Keep a record of an operation or request that has ended, until its spans are made."""
+        """Keep the ``record`` of an operation or request that has ended, until its spans are made."""
         records = self._records
         records.append(record)
         if len(records) >= MOST_RECORDS:
