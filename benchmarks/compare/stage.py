@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from ..shared.apache import ZooKeeper, java_client_command, start_apache
+from ..shared.apache import NO_COLLECTION, ZooKeeper, java_client_command, start_apache
 from ..shared.certificates import make_files
 from ..shared.loads import Figures, Generator, Ledgers, measure
 from ..shared.processes import ROOT, Bookie, free_port, start_ours
@@ -116,8 +116,7 @@ class Stage:
         """Starts a bookie and waits until it listens and is registered."""
         settings = {
             "metadataServiceUri": self._zookeeper.server.uri(place.root), "zkTimeout": "10000",
-            # the ledgers of a generator are only ids: a collection would delete them
-            "httpServerEnabled": "false", "gcWaitTime": "86400000", **(self._tls.settings() if place.tls else {}),
+            "httpServerEnabled": "false", **NO_COLLECTION, **(self._tls.settings() if place.tls else {}),
         }  # fmt: skip
         serves = self._zookeeper.registered(place.root, place.port)
         if place.name in self._trees:

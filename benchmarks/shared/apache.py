@@ -23,16 +23,16 @@ FULL_COMPILER = ("-XX:+UseG1GC",)
 _BOOKIE = ("-Xmx1g", "-XX:MaxDirectMemorySize=1g")
 _CLIENT = ("-Xmx1g",)
 
+NO_COLLECTION = {"gcWaitTime": "86400000", "minorCompactionInterval": "0", "majorCompactionInterval": "0"}
+"""Settings of any bookie that is measured: ledgers that are only ids to a generator would be collected as deleted."""
+
 _DEFAULTS = {
     "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
     "dbStorage_writeCacheMaxSizeMb": "128",
     "dbStorage_readAheadCacheMaxSizeMb": "128",
     # A tenth of the direct memory, the default, does not hold the filters of its index.
     "dbStorage_rocksDB_blockCacheSize": str(256 << 20),
-    # Ledgers that are only ids to a generator would be collected as deleted.
-    "gcWaitTime": "86400000",
-    "minorCompactionInterval": "0",
-    "majorCompactionInterval": "0",
+    **NO_COLLECTION,
 }
 
 CONFIGURATIONS: dict[str, dict[str, str]] = {
