@@ -131,10 +131,7 @@ class Engine:
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
 
     def _slow(self, keeps_context: bool, clock: IReactorTime) -> SlowRequests:
-        def waits(ledger_id: int) -> Mapping[str, float]:
-            return self.commits[ledger_id % len(self.commits)].waits()
-
-        slow = SlowRequests(clock, waits, self.bookie.lacked_room_since)
+        slow = SlowRequests(clock, lambda ledger_id: self._commit_of(ledger_id).waits(), self.bookie.lacked_room_since)
         slow.keeps_context = keeps_context
         return slow
 
@@ -143,9 +140,13 @@ class Engine:
             return None
 
         def group_of(ledger_id: int) -> WrittenGroup | None:
-            return self.commits[ledger_id % len(self.commits)].completing
+            return self._commit_of(ledger_id).completing
 
         return RequestTraces(TraceRecords(clock, tracer), group_of, self.outbox.after_flush)
+
+    def _commit_of(self, ledger_id: int) -> GroupCommit:
+        """Return the queue of the journal to which the records of a ledger are written."""
+        return self.commits[ledger_id % len(self.commits)]
 
     def _count_principals(self, kind: str) -> int:
         return sum([connection.principal.kind == kind for connection in self.factory.peers])

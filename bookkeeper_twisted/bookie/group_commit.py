@@ -388,9 +388,8 @@ class GroupCommit:
             pass
 
     def _measure(self, group: _CommitGroup) -> None:
-        n_entries, n_bytes, queued_at = 0, 0, 0.0
+        n_entries, n_bytes, queued_at = group.n_entries, 0, 0.0
         for item in group.items:
-            n_entries += item.n_entries
             n_bytes += len(item.records)
             queued_at += item.queued_at
         metrics = self._metrics

@@ -42,8 +42,44 @@ CONTEXT_ROOM = 256
 _Key = tuple[int, int]
 
 
-class TracedOperation:
-    """A traced append or read; after its end, this object is the record from which its span is made.
+class _Timed:
+    """The times and the error of an operation or request; after its end, it is the record from which its span is made.
+
+    :ivar records: this object is added to these records at the end.
+    """
+
+    __slots__ = ("records", "_began", "_ended", "_error")
+
+    def __init__(self, records: TraceRecords) -> None:
+        self.records = records
+        self._began = records.seconds()
+        self._ended = 0.0
+        self._error: BaseException | None = None
+
+    def end(self, error: BaseException | None) -> None:
+        """End the span now, and add this object to the records.
+
+        :param error: the error of the operation or request; None if it succeeded.
+        """
+        self._ended = self.records.seconds()
+        self._error = error
+        self.records.add(self)
+
+    def end_with(self, result: T) -> T:
+        """End the span, as a callback and errback of the Deferred of the operation or request; return ``result``."""
+        self.end(result.value if isinstance(result, Failure) else None)
+        return result
+
+    def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
+        """Make the span.
+
+        :param span_ids: not used.
+        """
+        raise NotImplementedError
+
+
+class TracedOperation(_Timed):
+    """A traced append or read.
 
     :param records: this object is added to these records at the end.
     :param begun: the ids of the span and of its parent.
@@ -54,32 +90,15 @@ class TracedOperation:
     :ivar n_requests: number of requests made for the operation so far.
     """
 
-    __slots__ = ("ids", "text", "attributes", "n_requests", "records", "_parent", "_name", "_began", "_ended", "_error")
+    __slots__ = ("ids", "text", "attributes", "n_requests", "_parent", "_name")
 
     def __init__(self, records: TraceRecords, begun: Begun, name: str, attributes: dict[str, str | int | bool]) -> None:
+        super().__init__(records)
         self.ids, self._parent = begun
         self.text = self.ids.text
         self.attributes = attributes
         self.n_requests = 0
-        self.records = records
         self._name = name
-        self._began = records.seconds()
-        self._ended = 0.0
-        self._error: BaseException | None = None
-
-    def end(self, error: BaseException | None) -> None:
-        """End the span of the operation now, and add it to the records.
-
-        :param error: the error of the append or read; None if it succeeded.
-        """
-        self._ended = self.records.seconds()
-        self._error = error
-        self.records.add(self)
-
-    def end_with(self, result: T) -> T:
-        """End the span of the operation, as a callback and errback of its Deferred; return ``result``."""
-        self.end(result.value if isinstance(result, Failure) else None)
-        return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
         """Make the span of the operation.
@@ -90,41 +109,24 @@ class TracedOperation:
         return (Span(self.ids, self._parent, self._name, SpanKind.INTERNAL, *times, self.attributes, self._error),)
 
 
-class TracedRequest:
-    """A request to one bookie for a traced operation; after the reply, this object is the record of the span."""
+class TracedRequest(_Timed):
+    """A request to one bookie for a traced operation; it ends with the reply."""
 
-    __slots__ = ("_operation", "_number", "_name", "_bookie_id", "_entry_id", "_began", "_ended", "_error")
+    __slots__ = ("_operation", "_number", "_name", "_bookie_id", "_entry_id")
 
     def __init__(self, operation: TracedOperation, name: str, bookie_id: str, entry_id: int) -> None:
+        super().__init__(operation.records)
         operation.n_requests += 1
         self._operation = operation
         self._number = operation.n_requests
         self._name = name
         self._bookie_id = bookie_id
         self._entry_id = entry_id
-        self._began = operation.records.seconds()
-        self._ended = 0.0
-        self._error: BaseException | None = None
 
     @property
     def context(self) -> Mapping[str, str]:
         """The pairs of text to send in the request, so that the bookie makes its spans children of this span."""
         return {TRACEPARENT: part_text(self._operation.text, self._number)}
-
-    def end(self, error: BaseException | None) -> None:
-        """End the span of the request now, and add it to the records.
-
-        :param error: the error of the request; None if it succeeded.
-        """
-        records = self._operation.records
-        self._ended = records.seconds()
-        self._error = error
-        records.add(self)
-
-    def end_with(self, result: T) -> T:
-        """End the span of the request, as a callback and errback of its Deferred; return ``result``."""
-        self.end(result.value if isinstance(result, Failure) else None)
-        return result
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
         """Make the span of the request.

@@ -109,5 +109,16 @@ class GroupCommitTestCase(SynchronousTestCase):
         """The reactor has read what its sockets have."""
         self.clock.advance(0)
 
+    def append_in_write(self, record: bytes) -> None:
+        """Append a record while the journal makes its next write in the lane."""
+        write = self.journal.write_group
+
+        def arriving(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            self.journal.write_group = write  # type: ignore[method-assign]
+            self.append(record)
+            return write(records, sync)
+
+        self.journal.write_group = arriving  # type: ignore[method-assign]
+
     def append(self, records: bytes, sync: bool = True) -> None:
         self.commit.append(records, 1, lambda error: self.events.append((records, error)), sync)

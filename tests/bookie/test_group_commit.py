@@ -70,14 +70,7 @@ class GroupTests(GroupCommitTestCase):
     def test_next_group_does_not_wait_for_the_reactor(self) -> None:
         """What arrives during a sync is the next group, written before the reactor has seen the first."""
         self.append(b"a")
-        write = self.journal.write_group
-
-        def arriving(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-            self.journal.write_group = write  # type: ignore[method-assign]
-            self.append(b"b")
-            return write(records, sync)
-
-        self.journal.write_group = arriving  # type: ignore[method-assign]
+        self.append_in_write(b"b")
         self.executor.run_one()
         self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
         self.executor.deliver()

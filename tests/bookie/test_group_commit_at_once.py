@@ -1,6 +1,5 @@
 """Small groups whose write the reactor thread begins, without the journal lane."""
 
-from collections.abc import Sequence
 
 from bookkeeper_twisted.bookie.group_commit import AT_ONCE_BYTES
 from bookkeeper_twisted.errors import StorageFailedError
@@ -97,14 +96,7 @@ class AtOnceTests(GroupCommitTestCase):
     def test_executor_declines(self) -> None:
         """The lane writes what the system does not begin, and goes on with what arrived meanwhile (S1)."""
         self.patch(self.executor, "write", lambda *arguments: None)
-        write = self.journal.write_group
-
-        def arriving(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-            self.journal.write_group = write  # type: ignore[method-assign]
-            self.append(b"b")
-            return write(records, sync)
-
-        self.journal.write_group = arriving  # type: ignore[method-assign]
+        self.append_in_write(b"b")
         self.append(b"a")
         self.executor.run_one()
         self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
