@@ -189,6 +189,4 @@ def end(status: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    # A shell starts a background job with SIGINT ignored, and the programs under test would ignore it, too.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     end(main(sys.argv[1:]))

@@ -38,8 +38,16 @@ class InterruptTests(SynchronousTestCase):
         self.assertIsNone(interrupt(succeed(None)))
 
 
-_BUSY = """
-import signal, sys
+# Programs begin with it: what runs the tests may ignore signals, as nohup(1) and the background jobs of a shell do.
+_IGNORING_NONE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+"""
+
+_BUSY = _IGNORING_NONE + """
+import sys
 from twisted.internet import reactor
 from twisted.internet.task import deferLater, react
 from bookkeeper_twisted.cli import main
@@ -88,8 +96,8 @@ class BusyTests(SynchronousTestCase):
         self.assertEqual(self._ended(60, signal.SIGTERM, signal.SIGINT), -signal.SIGINT)
 
 
-_TOLD = """
-import signal, sys
+_TOLD = _IGNORING_NONE + """
+import sys
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater, react
