@@ -124,13 +124,15 @@ class Turns:
         self._began = self._clock.seconds()
         return True
 
-    def end(self) -> None:
-        """End the measurement that :meth:`begin` began."""
+    def end(self) -> float:
+        """End the measurement that :meth:`begin` began; return the measured seconds."""
         assert self._began is not None
-        self._measured.spent += self._clock.seconds() - self._began
+        seconds = self._clock.seconds() - self._began
+        self._measured.spent += seconds
         self._began = None
         if self._measured.spent >= _COUNTED:
             self._go_on_later()
+        return seconds
 
     def is_over(self) -> bool:
         """Test whether the connection whose requests are being processed must stop in favour of other connections."""

@@ -6,6 +6,7 @@ _TURNS, _ALL = "protocol/turns.py", ["tests.protocol.test_turns"]
 _TLS, _CONNECTION = "protocol/server/tls.py", "protocol/server/connection.py"
 _GREETING = "protocol/server/greeting.py"
 _OF_TLS = ["tests.protocol.server.test_tls_turns"]
+_OF_CHUNKS = ["tests.protocol.server.test_chunks"]
 _HTTP, _OF_HTTP = "http/encryption.py", ["tests.http.test_encryption"]
 _ENDS, _OF_ENDS = "security/records.py", ["tests.security.test_records"]
 
@@ -55,6 +56,27 @@ PLANTS = (
     Plant(
         "little is received at a time from a peer that is let in", _CONNECTION,
         "self._socket.bufferSize = self._factory.limits.chunk", "pass", _OF_TLS, where="ServerConnection.enter",
+    ),
+    Plant(
+        "chunks of quick requests do not grow", _CONNECTION,
+        "seconds < QUICK", "False", _OF_CHUNKS, where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "a chunk that was not full makes the next one larger", _CONNECTION,
+        "2 * n_bytes > socket.bufferSize", "True", _OF_CHUNKS, where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "chunks of slow requests stay as large", _CONNECTION,
+        "seconds > SLOW", "False", _OF_CHUNKS, where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "chunks grow without a limit", _CONNECTION,
+        "min(2 * socket.bufferSize, limits.max_chunk)", "2 * socket.bufferSize", _OF_CHUNKS,
+        where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "chunks within TLS do not grow", _TLS,
+        "len(data) > FULL_CHUNK", "False", _OF_CHUNKS, where="ServerTlsLayer.dataReceived",
     ),
     Plant(
         "first flights after StartTLS are all processed in one turn", _GREETING,

@@ -17,6 +17,15 @@ MAX_LEAVING = 100
 SECONDS_STALLED = 10.0
 """Seconds after which a peer that reads none of its waiting replies counts as idle, even if it has open requests."""
 
+FULL_CHUNK = 128 * 1024
+"""Number of bytes above which a received chunk decides how many bytes are received at a time from then on."""
+
+QUICK = 0.001
+"""Seconds: if the requests in a full chunk took less, twice as many bytes are received at a time from then on."""
+
+SLOW = 0.003
+"""Seconds: if the requests in a full chunk took more, half as many bytes are received at a time from then on."""
+
 
 @attrs.frozen
 class ServerLimits:
@@ -41,8 +50,10 @@ class ServerLimits:
         connection with the largest product of unread bytes and seconds is dropped.
     :ivar small_reply: maximum number of bytes of a reply while replies must be small; a reply with a single larger
         entry is allowed.
-    :ivar chunk: maximum number of bytes received at a time: a large chunk costs less for each request, but lets other
-        connections wait longer.
+    :ivar chunk: maximum number of bytes received at a time from a peer whose requests take long: a large chunk costs
+        less for each request, but lets other connections wait longer.
+    :ivar max_chunk: maximum number of bytes received at a time from a peer whose requests are large, so that even many
+        bytes are processed quickly.
     """
 
     max_frame_size: int = 5 * 1024 * 1024
@@ -58,6 +69,7 @@ class ServerLimits:
     unread_bytes: int = 256 * 1024 * 1024
     small_reply: int = 64 * 1024
     chunk: int = 256 * 1024
+    max_chunk: int = 1024 * 1024
 
     @property
     def sweep_interval(self) -> float:

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from ...security.records import RecordEnds
 from ..tls_layer import TlsLayer
 from ..turns import Turns
+from .limits import FULL_CHUNK
 
 MOST_RECORDS = 128
 """Maximum number of TLS records that are decrypted between two tests of the time limit.
@@ -35,6 +36,9 @@ class TurnTaking(Protocol):
 
     @property
     def expects_more(self) -> bool: ...
+
+    def fit_chunk(self, n_bytes: int, seconds: float) -> None:
+        """See :meth:`.ServerConnection.fit_chunk`."""
 
 
 class ServerTlsLayer(TlsLayer):
@@ -72,8 +76,9 @@ class ServerTlsLayer(TlsLayer):
                 self._arrived = data
                 self._work(end)
         finally:
-            if counts:
-                turns.end()
+            seconds = turns.end() if counts else 0.0
+        if counts and len(data) > FULL_CHUNK and self._connection is not None:
+            self._connection.fit_chunk(len(data), seconds)
 
     def _work(self, end: int = 0) -> None:
         """Decrypt received bytes until the connection has used up its time in this reactor turn.
