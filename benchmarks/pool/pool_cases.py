@@ -58,7 +58,8 @@ def wrong_failures() -> int:
             assert connection is not None
 
             def done(
-                bookie: str, places: Sequence[int], error: Exception | None, key: tuple[int, int] = (ids.flow_id, entry)
+                bookie: str, indexes: Sequence[int], error: Exception | None,
+                key: tuple[int, int] = (ids.flow_id, entry),
             ) -> None:  # fmt: skip
                 failed.append(key)
 

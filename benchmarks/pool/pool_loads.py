@@ -78,7 +78,7 @@ class Lockstep:
         return self._end
 
     def _ask(self, flow: IBookieClient, adds: Adds, left: int) -> None:
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             nonlocal left
             left -= 1
             if error is not None:

@@ -179,7 +179,7 @@ class FragmentReader:
         return run
 
     def _ask_each(self, entry_ids: Sequence[int], rank: int, reads: SingleReads) -> None:
-        """Read each entry from one bookie of its write set: the bookie ``rank`` places after the preferred one."""
+        """Read each entry from one bookie of its write set: the bookie ``rank`` positions after the preferred one."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)

@@ -22,7 +22,7 @@ class IBookieClient(Interface):
     ) -> None:  # fmt: skip
         """Send adds in one write: of new entries, or of entries that another bookie has stored.
 
-        When replies arrive, ``done(bookie_id, places, error)`` is called with the indexes (``places``) of the answered
+        When replies arrive, ``done(bookie_id, indexes, error)`` is called with the indexes of the answered
         adds.  Each index occurs in exactly one call.
 
         :param adds: the add requests with the entries' headers and digests;

@@ -195,26 +195,26 @@ class AppendTraces:
         :param reaches_bookies: whether the requests can carry the ids of spans.
         :returns: an object that sends and traces the requests; None if no append in the batch is sampled.
         """
-        found = [key for key in self.waiting if _place(ledger_ids, entry_ids, key) is not None]
+        found = [key for key in self.waiting if _index_of(ledger_ids, entry_ids, key) is not None]
         appends = {key: self.waiting.pop(key) for key in found}
         for append in appends.values():
             append.attributes[REACHES_BOOKIES] = reaches_bookies
         return TracedAdds(bookies, appends, self._largest) if appends else None
 
 
-def _place(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
+def _index_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
     """Return the index of the entry with the ledger id and entry id ``key`` in a batch; None if it is not in it."""
     ledger_id, entry_id = key
     if isinstance(entry_ids, range):  # only the ids of one ledger's entries are a range
         return entry_ids.index(entry_id) if entry_id in entry_ids and ledger_ids[0] == ledger_id else None
-    place = -1
+    index = -1
     while True:
         try:
-            place = entry_ids.index(entry_id, place + 1)
+            index = entry_ids.index(entry_id, index + 1)
         except ValueError:
             return None
-        if ledger_ids[place] == ledger_id:
-            return place
+        if ledger_ids[index] == ledger_id:
+            return index
 
 
 class TracedAdds:
@@ -236,7 +236,7 @@ class TracedAdds:
         """
         requests = dict[int, TracedRequest]()
         for key, append in self._appends.items():
-            index = _place(adds.ledger_ids, adds.entry_ids, key)
+            index = _index_of(adds.ledger_ids, adds.entry_ids, key)
             if index is not None:
                 requests[index] = TracedRequest(append, ADD_REQUEST, bookie_id, key[1])
         if requests:
@@ -249,17 +249,17 @@ class TracedAdds:
 
 
 def _answered(
-    requests: dict[int, TracedRequest], done: "AddsDone", bookie_id: str, places: Sequence[int],
+    requests: dict[int, TracedRequest], done: "AddsDone", bookie_id: str, indexes: Sequence[int],
     error: Exception | None,
 ) -> None:  # fmt: skip
     """End the spans of the answered add requests, then call ``done`` of the batch.
 
     :param requests: the traced requests that are not answered yet, by the index of the entry in the batch.
-    :param places: the indexes of the entries whose adds were answered.
+    :param indexes: the indexes of the entries whose adds were answered.
     """
-    for index in [index for index in requests if index in places]:
+    for index in [index for index in requests if index in indexes]:
         requests.pop(index).end(error)
-    done(bookie_id, places, error)
+    done(bookie_id, indexes, error)
 
 
 class TracedReads:

@@ -74,16 +74,16 @@ class Adds:
     def __len__(self) -> int:
         return len(self.entry_ids)
 
-    def some(self, places: Sequence[int]) -> "Adds":
-        """Return the add requests with the indexes ``places``.
+    def some(self, indexes: Sequence[int]) -> "Adds":
+        """Return the add requests with the given ``indexes``.
 
-        :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
-        :returns: a new object with copies of the frames; this object itself if ``places`` has all indexes.
+        :param indexes: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
+        :returns: a new object with copies of the frames; this object itself if ``indexes`` has all indexes.
         """
-        count, offsets, frames = len(places), self.offsets, self.frames
+        count, offsets, frames = len(indexes), self.offsets, self.frames
         if count == len(self.entry_ids):
             return self
-        first, last = places[0], places[-1]
+        first, last = indexes[0], indexes[-1]
         if last - first + 1 == count:
             part = slice(first, last + 1)
             start, ids = offsets[first], (self.ledger_ids[part], self.entry_ids[part])
@@ -92,8 +92,8 @@ class Adds:
             else:
                 bounds = [offset - start for offset in offsets[first : last + 2]]
             return Adds(*ids, frames[start : offsets[last + 1]], bounds, self.deferred_sync)
-        parts = [frames[offsets[place] : offsets[place + 1]] for place in places]
-        ids = tuple([self.ledger_ids[p] for p in places]), tuple([self.entry_ids[p] for p in places])
+        parts = [frames[offsets[index] : offsets[index + 1]] for index in indexes]
+        ids = tuple([self.ledger_ids[i] for i in indexes]), tuple([self.entry_ids[i] for i in indexes])
         sizes = [len(part) - ENTRY_AT for part in parts]
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
@@ -107,12 +107,12 @@ class Adds:
         other.encodings = self.encodings  # of protocols without such pairs
         return other
 
-    def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of the frame of each add whose index in :attr:`entry_ids` is in ``places``."""
+    def sizes(self, indexes: Sequence[int]) -> Sequence[int]:
+        """Return the size in bytes of the frame of each add whose index in :attr:`entry_ids` is in ``indexes``."""
         offsets = self.offsets
         if isinstance(offsets, range):
-            return (offsets.step,) * len(places)
-        return [offsets[place + 1] - offsets[place] for place in places]
+            return (offsets.step,) * len(indexes)
+        return [offsets[index + 1] - offsets[index] for index in indexes]
 
     def entries(self) -> Sequence[bytes]:
         """Return each entry as a bookie stores it: header, digest and payload."""

@@ -59,8 +59,9 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
     ("uri", (*_WORK, "compaction-plan"), {
         "metavar": "URI", "help": "where the metadata of the cluster are, for example zk+hierarchical://host:2181/ledgers",
     }),
-    ("places", ("usage", "compaction-plan"), {
-        "metavar": "PLACE", "nargs": "+", "help": "a ledger directory, or http(s)://HOST:PORT, a bookie's HTTP server",
+    ("locations", ("usage", "compaction-plan"), {
+        "metavar": "LOCATION", "nargs": "+",
+        "help": "a ledger directory, or http(s)://HOST:PORT, a bookie's HTTP server",
     }),
     ("path", ("export", "import"), {"metavar": "PATH", "help": "directory of the archive"}),
     ("--ledgers", ("verify", "replicate", "export"), {
@@ -294,7 +295,7 @@ def _usage(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
     client = client_options(arguments.conf)
-    logs = space.entry_logs(spark, arguments.places, client)
+    logs = space.entry_logs(spark, arguments.locations, client)
     used = space.usage(logs, arguments.parallelism, _limit(arguments), client).persist()
     ledgers = space.by_ledger(used).limit(30).collect()
     for row in ledgers:
@@ -308,7 +309,7 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
     client = client_options(arguments.conf)
-    used = space.usage(space.entry_logs(spark, arguments.places, client), arguments.parallelism, options=client)
+    used = space.usage(space.entry_logs(spark, arguments.locations, client), arguments.parallelism, options=client)
     reader = spark.read.format("bookkeeper").options(metadataServiceUri=arguments.uri, **client)
     plan = space.compaction_plan(used, reader.option("view", "ledgers").load())
     found = {row.threshold: row for row in plan.collect()}

@@ -68,9 +68,9 @@ class MemoryBookies:
         """
 
         def succeeded(errors: list[Exception | None]) -> None:
-            for _, group in groupby(range(len(errors)), lambda place: type(errors[place])):
-                places = list(group)
-                done(bookie_id, places, errors[places[0]])
+            for _, group in groupby(range(len(errors)), lambda index: type(errors[index])):
+                indexes = list(group)
+                done(bookie_id, indexes, errors[indexes[0]])
 
         frames, bookie = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0)[0], self[bookie_id]
         for start, end in stretches(adds.entry_ids, adds.ledger_ids):

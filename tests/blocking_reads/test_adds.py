@@ -47,8 +47,8 @@ class CopyTargetTests(SynchronousTestCase):
         wanted = {0: [1, 2, 7], 2: [99]}
         self.targets.write(
             (scattered_adds(DIGESTER.master_key, LEDGER, ids, [ENTRIES[n] for n in ids], RECOVERY_ADD),
-             [self.cluster.addresses[place]])
-            for place, ids in wanted.items()
+             [self.cluster.addresses[position]])
+            for position, ids in wanted.items()
         )  # fmt: skip
         self.assertEqual([sorted(bookie.entries) for bookie in self.cluster.bookies], [[1, 2, 7], [], [99]])
 

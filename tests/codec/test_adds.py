@@ -112,21 +112,21 @@ class SealTests(SynchronousTestCase):
 
 
 class SomeTests(SynchronousTestCase):
-    """The adds at some places."""
+    """The adds with some indexes."""
 
     def check(self, items: list[Item]) -> None:
-        """Ids, bytes and bounds are those of the places that are asked for, in order."""
+        """Ids, bytes and bounds are those of the indexes that are asked for, in order."""
         adds = together(DIGESTER, items)
-        for places in ([0], [1, 3], [0, 1, 2], [2], range(1, 4), range(2, 3)):
-            some, chosen = adds.some(places), [items[place] for place in places]
+        for indexes in ([0], [1, 3], [0, 1, 2], [2], range(1, 4), range(2, 3)):
+            some, chosen = adds.some(indexes), [items[index] for index in indexes]
             self.assertEqual(list(some.ledger_ids), [item[0] for item in chosen])
             self.assertEqual(list(some.entry_ids), [item[1] for item in chosen])
             self.assertEqual(some.frames, b"".join([alone(DIGESTER, item) for item in chosen]))
             self.assertEqual([*some.offsets][-1], len(some.frames))
-            self.assertEqual(list(adds.sizes(places)), [len(alone(DIGESTER, item)) for item in chosen])
+            self.assertEqual(list(adds.sizes(indexes)), [len(alone(DIGESTER, item)) for item in chosen])
             self.assertEqual(list(some.entries()), [alone(DIGESTER, item)[28:] for item in chosen])
         self.assertEqual(split_frames(adds.some([1, 2, 3]).some([0, 2]).frames), [
-            alone(DIGESTER, items[place]) for place in (1, 3)
+            alone(DIGESTER, items[index]) for index in (1, 3)
         ])  # fmt: skip
 
     def test_sizes(self) -> None:
@@ -139,8 +139,8 @@ class SomeTests(SynchronousTestCase):
         for deferred_sync in (False, True):
             run = sealed(DIGESTER, 1, 0, -1, 0, [b"a", b"b", b"c", b"d"])
             adds = stored_adds(DIGESTER.master_key, run, 0, deferred_sync)
-            for places in ([0], [1, 2], [0, 2], [0, 1, 2, 3]):
-                self.assertIs(adds.some(places).deferred_sync, deferred_sync)
+            for indexes in ([0], [1, 2], [0, 2], [0, 1, 2, 3]):
+                self.assertIs(adds.some(indexes).deferred_sync, deferred_sync)
 
     def test_all(self) -> None:
         """All of them are what was sealed, and nothing is joined again."""

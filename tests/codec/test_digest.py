@@ -173,7 +173,7 @@ class RunTests(SynchronousTestCase):
             self.assertEqual(self.assertRaises(DigestMatchError, digester.verify, damaged).entry_id, 2999)
 
     def test_wrong_ids(self) -> None:
-        """Entries that are well sealed but of another ledger or place are refused under every digest (S18)."""
+        """Entries that are well sealed but of another ledger or entry id are refused under every digest (S18)."""
         for digest_type in DigestType:
             digester = Digester(digest_type, b"")
             for count in (1, 3):
@@ -184,20 +184,20 @@ class RunTests(SynchronousTestCase):
                 self.assertIn("is ledger 1", str(self.assertRaises(DigestMatchError, digester.verify, other)))
 
     def test_stranger_in_a_batch(self) -> None:
-        """A well-sealed entry of another ledger or place is named at any place of a batch, even or uneven (S18)."""
+        """A well-sealed entry of another ledger or entry id is named at any index of a batch, even or uneven (S18)."""
         for digest_type in DigestType:
             digester = Digester(digest_type, b"pw")
             for count, uneven in product((3, 40), (False, True)):
                 sizes = [5 + uneven * (i % 3) for i in range(count)]
                 good = list(sealed(digester, 7, 100, 99, 0, [bytes(size) for size in sizes]).entries())
-                for place, (ledger_id, shift) in product(
+                for index, (ledger_id, shift) in product(
                     {0, 1, count // 2, count - 1}, ((8, 0), (7, 1), (7, -1), (7, 1 << 16), (7 + (1 << 56), 0))
                 ):
-                    stranger = sealed(digester, ledger_id, 100 + place + shift, 99, 0, [bytes(sizes[place])])
-                    entries = [*good[:place], stranger.data[4:], *good[place + 1 :]]
+                    stranger = sealed(digester, ledger_id, 100 + index + shift, 99, 0, [bytes(sizes[index])])
+                    entries = [*good[:index], stranger.data[4:], *good[index + 1 :]]
                     run = EntryRun.of_entries(7, 100, entries)
                     error = self.assertRaises(DigestMatchError, digester.verify, run)
-                    self.assertEqual((error.ledger_id, error.entry_id), (7, 100 + place))
+                    self.assertEqual((error.ledger_id, error.entry_id), (7, 100 + index))
 
     def test_neighbours_that_changed_places(self) -> None:
         """Entries of one batch in another order are refused, even and uneven."""

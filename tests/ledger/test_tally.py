@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.tally import AckTally, Tally, items_at, leading, places_of, set_of
+from bookkeeper_twisted.ledger.tally import AckTally, Tally, indexes_of, items_at, leading, set_of
 
 FAST = settings(max_examples=150)
 ALL = (1 << 50) - 1
@@ -15,10 +15,10 @@ ANSWERS = st.lists(
 
 
 class TallyTests(SynchronousTestCase):
-    """Voters of places."""
+    """The votes for indexes."""
 
     def test_threshold(self) -> None:
-        """A place is reached with the voter that makes the threshold, and is said to be reached once."""
+        """An index is reached with the voter that makes the threshold, and is said to be reached once."""
         for threshold in range(1, 5):
             tally = Tally(threshold)
             for voter in range(threshold - 1):
@@ -76,54 +76,54 @@ class AckTallyTests(SynchronousTestCase):
     @FAST
     @given(st.integers(1, 5), st.integers(1, 5), ANSWERS)
     def test_any_answers(self, one: int, other: int, answers: list[tuple[str, int, int]]) -> None:
-        """Whatever the answers, the sets are those that counting place by place gives."""
+        """Whatever the answers, the sets are those that counting index by index gives."""
         write_quorum, ack_quorum = max(one, other), min(one, other)
         acks, told = AckTally(write_quorum, ack_quorum), 0
         acked, failed, replaced = set[tuple[int, int]](), set[tuple[int, int]](), set[tuple[int, int]]()
-        for kind, voter, places in answers:
-            votes = {(voter, place) for place in places_of(places)} if places else set[tuple[int, int]]()
+        for kind, voter, index_set in answers:
+            votes = {(voter, index) for index in indexes_of(index_set)} if index_set else set[tuple[int, int]]()
             if kind == "ack":
                 acked |= votes - replaced
-                told |= acks.acknowledge(voter, places)
+                told |= acks.acknowledge(voter, index_set)
             elif kind == "fail":
                 failed |= votes - replaced
-                acks.fail(voter, places)
+                acks.fail(voter, index_set)
             else:
                 replaced |= votes
                 acked, failed = acked - votes, failed - votes
-                acks.replace(voter, places)
+                acks.replace(voter, index_set)
                 told &= acks.reached
-        reached = [p for p in range(12) if sum(place == p for _, place in acked) >= ack_quorum]
-        lost = [p for p in range(12) if sum(place == p for _, place in failed) > write_quorum - ack_quorum]
+        reached = [p for p in range(12) if sum(index == p for _, index in acked) >= ack_quorum]
+        lost = [p for p in range(12) if sum(index == p for _, index in failed) > write_quorum - ack_quorum]
         self.assertEqual([p for p in range(12) if acks.reached >> p & 1], reached)
         self.assertEqual([p for p in range(12) if acks.unreachable >> p & 1], lost)
         self.assertEqual(told, acks.reached)
 
 
 class SetTests(SynchronousTestCase):
-    """Sets of places as integers."""
+    """Sets of indexes, as integers."""
 
     @FAST
     @given(st.sets(st.integers(0, 300), min_size=1))
-    def test_round_trip(self, places: set[int]) -> None:
-        """A set has the places it was made of, in ascending order."""
-        bits = set_of(sorted(places, reverse=True))
-        self.assertEqual(bits, sum(1 << place for place in places))
-        self.assertEqual(list(places_of(bits)), sorted(places))
+    def test_round_trip(self, indexes: set[int]) -> None:
+        """A set has the indexes it was made of, in ascending order."""
+        index_set = set_of(sorted(indexes, reverse=True))
+        self.assertEqual(index_set, sum(1 << index for index in indexes))
+        self.assertEqual(list(indexes_of(index_set)), sorted(indexes))
 
     def test_ranges(self) -> None:
-        """Places without a gap are a range."""
-        for places in (range(1), range(5, 300), range(7, 8)):
-            self.assertEqual(places_of(set_of(places)), places)
+        """Indexes without a gap are a range."""
+        for indexes in (range(1), range(5, 300), range(7, 8)):
+            self.assertEqual(indexes_of(set_of(indexes)), indexes)
 
     def test_items_at(self) -> None:
-        """Items at places with and without a gap; all of them are not copied."""
+        """Items at indexes with and without a gap; all of them are not copied."""
         items = ["a", "b", "c", "d"]
-        for places in (range(1, 3), [0, 2, 3], [3], range(3)):
-            self.assertEqual(items_at(items, places), [items[place] for place in places])
+        for indexes in (range(1, 3), [0, 2, 3], [3], range(3)):
+            self.assertEqual(items_at(items, indexes), [items[index] for index in indexes])
         self.assertIs(items_at(items, range(4)), items)
 
     def test_leading(self) -> None:
-        """How many places are in a set from one on."""
-        bits = set_of([0, 1, 2, 5, 6])
-        self.assertEqual([leading(bits, first) for first in range(8)], [3, 2, 1, 0, 0, 2, 1, 0])
+        """How many indexes are in a set from one on."""
+        index_set = set_of([0, 1, 2, 5, 6])
+        self.assertEqual([leading(index_set, first) for first in range(8)], [3, 2, 1, 0, 0, 2, 1, 0])

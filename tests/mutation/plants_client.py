@@ -161,9 +161,9 @@ PLANTS = (
     ),
     Plant(
         "an entry is sealed anew when it is sent again", "client/writing/batch.py",
-        "self.adds.some(request.places)",
+        "self.adds.some(request.indexes)",
         "(lambda adds: Adds(adds.ledger_ids, adds.entry_ids, adds.frames[:44] + bytes(8) + "
-        "adds.frames[52:], adds.offsets))(self.adds.some(request.places))",
+        "adds.frames[52:], adds.offsets))(self.adds.some(request.indexes))",
         ["tests.client.writing.test_batch_failures"], where="Batch.ask_again",
     ),
     Plant(

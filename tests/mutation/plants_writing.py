@@ -46,7 +46,7 @@ PLANTS = (
     ),
     Plant(
         "a late failure counts as one in time beside another writer's", "client/writing/quorum_writer.py",
-        "writer.failed(batch, bookie_id, some, error)", "writer.failed(batch, bookie_id, bits, error)", _SHARING,
+        "writer.failed(batch, bookie_id, some, error)", "writer.failed(batch, bookie_id, index_set, error)", _SHARING,
         where="QuorumWriter.failed_at",
     ),
     Plant(
@@ -55,11 +55,11 @@ PLANTS = (
     ),
     Plant(
         "waiters stay until their batch ends", "client/writing/batch.py",
-        "for place in places:\n    self._waiters[place] = None", "", _COMPLETION, where="Batch.take",
+        "for index in indexes:\n    self._waiters[index] = None", "", _COMPLETION, where="Batch.take",
     ),
     Plant(
         "entries that completed are sent to another bookie", "client/writing/batch.py",
-        "self._ended |= set_of(places)", "", _SHARING, where="Batch.take",
+        "self._ended |= set_of(indexes)", "", _SHARING, where="Batch.take",
     ),
     Plant(
         "an entry completes before the one in front of it", "client/writing/batch.py",
@@ -75,11 +75,11 @@ PLANTS = (
     ),
     Plant(
         "the lost entry of another writer ends a writer", "client/writing/batch.py",
-        "self.open_places(owner)", "range(len(self.owners))", _SHARING, where="Batch.unreachable",
+        "self.open_indexes(owner)", "range(len(self.owners))", _SHARING, where="Batch.unreachable",
     ),
     Plant(
         "a bookie that failed an entry before is replaced for another", "client/writing/batch.py",
-        "self.open_places(owner)", "range(len(self.owners))", _SHARING, where="Batch.failed_bookies",
+        "self.open_indexes(owner)", "range(len(self.owners))", _SHARING, where="Batch.failed_bookies",
     ),
     Plant(
         "sealed entries count with too few bytes", "client/writing/appends.py",
@@ -148,7 +148,7 @@ PLANTS = (
         "Adds(*ids, frames[start : offsets[last + 1]], bounds)", _ADDS, where="Adds.some",
     ),
     Plant(
-        "adds at some places lose deferred sync", "codec/adds.py",
+        "adds at some indexes lose deferred sync", "codec/adds.py",
         'Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)',
         'Adds(*ids, b"".join(parts), _offsets(sizes))', _ADDS, where="Adds.some",
     ),
@@ -243,13 +243,13 @@ PLANTS = (
     ),
     Plant(
         "an acknowledgement of another ledger completes an add", "protocol/client/sent_adds.py",
-        "self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id",
-        "self._entry_ids[place] == entry_id", ["tests.protocol.client.test_in_flight_adds.NamedTests"],
+        "self._entry_ids[index] == entry_id and self._ledger_ids[index] == ledger_id",
+        "self._entry_ids[index] == entry_id", ["tests.protocol.client.test_in_flight_adds.NamedTests"],
         where="SentAdds.is_entry",
     ),
     Plant(
         "entries of replies out of order are not compared", "protocol/client/sent_adds.py",
-        "self._by_number is None and isinstance(places, range)", "True",
+        "self._by_number is None and isinstance(indexes, range)", "True",
         ["tests.protocol.client.test_in_flight_adds.NamedTests"], where="NamedEntries.are_those",
     ),
     Plant(
@@ -259,7 +259,7 @@ PLANTS = (
         "    adds, at = self.in_flight.confirmed(data, start)\n    if at == start:\n"
         "        break\n    if adds is None:\n"
         "        continue\n    try:\n"
-        "        adds.done(self._owner.bookie_id, adds.places, None)\n    except Exception:\n"
+        "        adds.done(self._owner.bookie_id, adds.indexes, None)\n    except Exception:\n"
         "        self._log.failure('completing adds failed')\n    if adds.flow.quiet is not None:\n"
         "        self._call_if_quiet(adds)",
         "chunk = data\nif self._decoder.keeps: ...\n"
@@ -267,7 +267,7 @@ PLANTS = (
         "    start = at\n    adds, at = self.in_flight.confirmed(chunk, start)\n"
         "    if at == start:\n        break\n"
         "    if adds is None:\n        continue\n"
-        "    try:\n        adds.done(self._owner.bookie_id, adds.places, None)\n"
+        "    try:\n        adds.done(self._owner.bookie_id, adds.indexes, None)\n"
         "    except Exception:\n        self._log.failure('completing adds failed')\n"
         "    if adds.flow.quiet is not None:\n        self._call_if_quiet(adds)",
         ["tests.protocol.client.test_connection"], where="ClientConnection.dataReceived",
@@ -309,7 +309,7 @@ PLANTS = (
     ),
     Plant(
         "a batch that is not sent yet has failures", "client/writing/batch.py",
-        "self.open_places(owner) if self.sent else ()", "self.open_places(owner)", _SHORTAGES,
+        "self.open_indexes(owner) if self.sent else ()", "self.open_indexes(owner)", _SHORTAGES,
         where="Batch.failed_bookies",
     ),
     Plant(

@@ -97,9 +97,9 @@ class ConnectedTestCase(SynchronousTestCase):
         """Sends adds; the answers are first id, count and error."""
         seen: Answers = [] if answers is None else answers
 
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
-            self.assertEqual(list(places), list(range(places[0], places[0] + len(places))))
-            seen.append((run.first + places[0], len(places), error))
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
+            self.assertEqual(list(indexes), list(range(indexes[0], indexes[0] + len(indexes))))
+            seen.append((run.first + indexes[0], len(indexes), error))
 
         self.connection.add(self.ids, self.adds(run), done)
         return seen

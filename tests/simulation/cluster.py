@@ -74,12 +74,12 @@ class CountedBookies:
         history.count("shared batch")
         history.shared.update(dict.fromkeys(keys, self._client))
 
-        def count(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def count(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             if error is not None:
-                waiting = [place for place in places if history.checker.ledger(keys[place][0]).acked < keys[place][1]]
+                waiting = [index for index in indexes if history.checker.ledger(keys[index][0]).acked < keys[index][1]]
                 if waiting:
                     history.count("failure in a shared batch")
-            done(bookie_id, places, error)
+            done(bookie_id, indexes, error)
 
         self._inner.add(bookie_id, adds, count, fresh)
 

@@ -199,18 +199,18 @@ def _newest_is_confirmed(self: LacAnswers, bookie_id: str, known: LastConfirmed)
 _HEARD = LacAnswers.heard
 
 
-def _count_twice(self: AckTally, voter: Hashable, places: int) -> int:
+def _count_twice(self: AckTally, voter: Hashable, index_set: int) -> int:
     """One acknowledgement is as good as two."""
-    return _ACKNOWLEDGE(self, voter, places) | _ACKNOWLEDGE(self, (voter, "again"), places)
+    return _ACKNOWLEDGE(self, voter, index_set) | _ACKNOWLEDGE(self, (voter, "again"), index_set)
 
 
 _ACKNOWLEDGE = AckTally.acknowledge
 
 
-def _forget_acks(self: Batch[Any], bookie_id: str, places: int) -> None:
+def _forget_acks(self: Batch[Any], bookie_id: str, index_set: int) -> None:
     """Where one bookie is replaced, all begin anew."""
     for request in self._requests:
-        self._tally.replace(request.number, places)
+        self._tally.replace(request.number, index_set)
 
 
 def _confirm_at_once(*columns: Sequence[int]) -> bytes:
@@ -271,7 +271,7 @@ _MANY = {**_SPARES, "n_writers": 0, "many_ledgers": _SHARED}
 PLANTS = (
     Plant(
         "ack counted for a replaced bookie", ("S16",), {**_SPARES, "faults": ["slow link", "pause", "reset"]},
-        [(Batch, "_take_back", lambda self, bookie_id, places: None)],
+        [(Batch, "_take_back", lambda self, bookie_id, index_set: None)],
     ),
     Plant(
         "recovery stops at the first error", ("S12", "S14"), {**_RECOVERED, "faults": ["kill", "pause", "partition"]},
@@ -343,7 +343,7 @@ PLANTS = (
     ),
     Plant(
         "a failed entry stays in its batch", ("liveness",), {**_MANY, "faults": ["kill", "reset"]},
-        [(Batch, "failed", lambda self, request, places, error: None)],
+        [(Batch, "failed", lambda self, request, index_set, error: None)],
     ),
     Plant(
         "entries of a batch are confirmed by themselves", ("S13", "S16"),

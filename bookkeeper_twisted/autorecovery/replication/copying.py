@@ -300,7 +300,7 @@ class FragmentCopy:
             await self._limits.writes.acquire(n_bytes, len(adds), self._user)
             began = self._clock.seconds()
             refused = await self._send(target, adds)
-            n_refused = sum(len(places) for places, _ in refused)
+            n_refused = sum(len(indexes) for indexes, _ in refused)
             if n_refused < len(adds):
                 stored = n_bytes * (len(adds) - n_refused) // len(adds)
                 self._metrics.entries_written.value += len(adds) - n_refused
@@ -318,7 +318,7 @@ class FragmentCopy:
                 self.failed[target] = lasting or errors[0]
                 return
             await deferLater(self._clock, self._settings.retries.pause(attempt))
-            adds = adds.some(sorted(place for places, _ in refused for place in places))
+            adds = adds.some(sorted(index for indexes, _ in refused for index in indexes))
 
     def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
         """Send adds to a bookie, and wait for all answers; return the indexes and the errors of the failed adds."""
@@ -326,11 +326,11 @@ class FragmentCopy:
         refused: list[tuple[Sequence[int], Exception]] = []
         left = len(adds)
 
-        def done(_: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(_: str, indexes: Sequence[int], error: Exception | None) -> None:
             nonlocal left
-            left -= len(places)
+            left -= len(indexes)
             if error is not None:
-                refused.append((places, error))
+                refused.append((indexes, error))
             if not left and not answered.called:
                 answered.callback(refused)
 

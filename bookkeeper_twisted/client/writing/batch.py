@@ -2,9 +2,9 @@
 
 Theory of operation.  Appended entries *join* the open batch of their batcher (:mod:`.batchers`).  At the end of the
 turn the batcher *seals* the batch: it computes the headers and digests of the entries
-(:mod:`~bookkeeper_twisted.codec.adds`).  The index of an entry in its batch is its *place* in the batch.
-Acknowledgements are counted for sets of places (:mod:`~bookkeeper_twisted.ledger.tally`); a set is an integer with a
-bit for each place.  So no object is needed for an entry, except the Deferred of its caller.
+(:mod:`~bookkeeper_twisted.codec.adds`).  Acknowledgements are counted for index sets
+(:mod:`~bookkeeper_twisted.ledger.tally`): sets of entries as integers, in which bit ``n`` stands for the entry with
+index ``n`` in the batch.  So no object is needed for an entry, except the Deferred of its caller.
 
 The *owners* of a batch are the writers of its entries.  The batch tells them which entries have their ack quorum, and
 which entries a bookie failed to store; only the owners complete entries (:mod:`.quorum_writer`).  The batch keeps the
@@ -39,10 +39,9 @@ class BatchSettings(Generic[Owner]):
     :ivar give_back: called when all entries of a batch have completed or failed, with their number of bytes.
     :ivar fresh: True if the entries were never sent to a bookie before; False for the entries of a recovery.
     :ivar overhead: size of an add request in bytes without the payload.
-    :ivar reached: called with the batch, and the set of the entries that have just got their ack quorum: an integer
-        whose bit ``n`` stands for the entry with index ``n`` in the batch.
-    :ivar failed: called with the batch, the id of a bookie, the set of the entries that it failed to store (bits, as
-        for ``reached``), and the error.
+    :ivar reached: called with the batch, and the index set of the entries that have just got their ack quorum.
+    :ivar failed: called with the batch, the id of a bookie, the index set of the entries that it failed to store,
+        and the error.
     """
 
     bookies: IBookieClient
@@ -59,27 +58,28 @@ class BatchRequest:
     """The add requests of a batch to one bookie; the object is called with the answers of the bookie.
 
     :ivar number: the number of this object in its batch, by which the tally identifies the bookie.
-    :ivar places: the indexes of the entries in the batch.
-    :ivar bits: the same indexes as a set: an integer whose bit ``n`` stands for the entry with index ``n`` in the
-        batch.
+    :ivar indexes: the indexes of the entries in the batch.
+    :ivar index_set: the same indexes as an index set.
     """
 
-    __slots__ = ("number", "bookie_id", "places", "bits", "_batch")
+    __slots__ = ("number", "bookie_id", "indexes", "index_set", "_batch")
 
-    def __init__(self, batch: "Batch[Any]", number: int, bookie_id: str, places: Sequence[int], bits: int) -> None:
+    def __init__(
+        self, batch: "Batch[Any]", number: int, bookie_id: str, indexes: Sequence[int], index_set: int
+    ) -> None:  # fmt: skip
         self.number = number
         self.bookie_id = bookie_id
-        self.places = places
-        self.bits = bits
+        self.indexes = indexes
+        self.index_set = index_set
         self._batch = batch
 
-    def __call__(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
-        kept = self.places
-        bits = self.bits if len(places) == len(kept) else set_of(items_at(kept, places))
+    def __call__(self, bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
+        kept = self.indexes
+        index_set = self.index_set if len(indexes) == len(kept) else set_of(items_at(kept, indexes))
         if error is None:
-            self._batch.acknowledged(self, bits)
+            self._batch.acknowledged(self, index_set)
         else:
-            self._batch.failed(self, bits, error)
+            self._batch.failed(self, index_set, error)
 
 
 class Batch(Generic[Owner]):
@@ -97,7 +97,7 @@ class Batch(Generic[Owner]):
     :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
     :ivar entry_ids: the id of each entry, by the same index.
     :ivar lengths: length of the ledger in bytes up to and including each entry, by the same index.
-    :ivar everything: the set of all entries of the batch, as bits.
+    :ivar everything: the index set of all entries of the batch.
     """
 
     __slots__ = (
@@ -122,7 +122,7 @@ class Batch(Generic[Owner]):
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
         self._next = 0  # if ``only`` is set: the index of the first entry that has not completed
-        self._ended = 0  # if ``only`` is None: the set (bits by index) of entries that have completed or failed
+        self._ended = 0  # if ``only`` is None: the index set of the entries that have completed or failed
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -199,58 +199,58 @@ class Batch(Generic[Owner]):
             self.only = owners[0]
         settings, self.everything = self._settings, (1 << count) - 1
         everything = self.everything
-        sets = [everything if len(places) == count else set_of(places) for places in kept.values()]
+        sets = [everything if len(indexes) == count else set_of(indexes) for indexes in kept.values()]
         self._requests = requests = [
-            BatchRequest(self, number, bookie_id, places, bits)
-            for number, ((bookie_id, places), bits) in enumerate(zip(kept.items(), sets, strict=True))
+            BatchRequest(self, number, bookie_id, indexes, index_set)
+            for number, ((bookie_id, indexes), index_set) in enumerate(zip(kept.items(), sets, strict=True))
         ]
         self._tally = tally = AckTally(settings.write_quorum, settings.ack_quorum)
         for request in requests[:]:  # iterate over a copy, because replacing a bookie during this loop adds requests
-            if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
-                some = adds if request.bits == everything else adds.some(request.places)
+            if tally.replaced is None or not tally.is_replaced(request.number, request.index_set):
+                some = adds if request.index_set == everything else adds.some(request.indexes)
                 self._bookies.add(request.bookie_id, some, request, settings.fresh)
 
     # ---- answers -------------------------------------------------------------------------------------
 
-    def acknowledged(self, request: BatchRequest, places: int) -> None:
+    def acknowledged(self, request: BatchRequest, index_set: int) -> None:
         """Count a bookie's acknowledgement of entries; tell the writers which entries reach their ack quorum by it.
 
         :param request: the requests that the bookie has answered.
-        :param places: the acknowledged entries: bit ``n`` stands for the entry with index ``n`` in the batch.
+        :param index_set: the acknowledged entries.
         """
-        reached = self._tally.acknowledge(request.number, places)
+        reached = self._tally.acknowledge(request.number, index_set)
         if reached:
             self._settings.reached(self, reached)
 
-    def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
+    def failed(self, request: BatchRequest, index_set: int, error: Exception) -> None:
         """Count the failure of a bookie to store some entries; report the ``error`` to the writers of these entries.
 
         :param request: the requests that the bookie has answered with the error.
-        :param places: the failed entries: bit ``n`` stands for the entry with index ``n`` in the batch.
+        :param index_set: the failed entries.
         """
-        places = self._tally.fail(request.number, places)
-        if places:
-            self._settings.failed(self, request.bookie_id, places, error)
+        index_set = self._tally.fail(request.number, index_set)
+        if index_set:
+            self._settings.failed(self, request.bookie_id, index_set, error)
 
     # ---- completion of entries -----------------------------------------------------------------------
 
-    def sizes(self, places: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of each add request, for the entries with the indexes ``places`` in the batch.
+    def sizes(self, indexes: Sequence[int]) -> Sequence[int]:
+        """Return the size in bytes of each add request, for the entries with the given ``indexes`` in the batch.
 
         None of these entries may have completed or failed.
         """
         assert self.adds is not None
-        return (self.size,) if len(self.owners) == 1 else self.adds.sizes(places)
+        return (self.size,) if len(self.owners) == 1 else self.adds.sizes(indexes)
 
-    def size_of(self, places: Sequence[int]) -> int:
-        """Return the total size in bytes of the add requests of the entries with the indexes ``places`` in the batch.
+    def size_of(self, indexes: Sequence[int]) -> int:
+        """Return the total size in bytes of the add requests of the entries with the given ``indexes``.
 
         None of these entries may have completed or failed.
         """
         assert self.adds is not None
-        if isinstance(places, range):
-            return self.adds.offsets[places.stop] - self.adds.offsets[places.start]
-        return sum(self.adds.sizes(places))
+        if isinstance(indexes, range):
+            return self.adds.offsets[indexes.stop] - self.adds.offsets[indexes.start]
+        return sum(self.adds.sizes(indexes))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
         """Return the indexes of the next entries of writer ``owner``, up to the first entry that lacks its ack quorum.
@@ -260,38 +260,38 @@ class Batch(Generic[Owner]):
         acked = self._tally.reached
         if self.only is not None:
             return range(self._next, self._next + leading(acked, self._next))
-        places = list[int]()
-        for place in self.open_places(owner):
-            if not acked >> place & 1:
+        indexes = list[int]()
+        for index in self.open_indexes(owner):
+            if not acked >> index & 1:
                 break
-            places.append(place)
-        return places
+            indexes.append(index)
+        return indexes
 
     @property
     def has_acked_later(self) -> bool:
         """Whether an entry has its ack quorum although an earlier entry lacks it; for a batch of one writer only."""
         return bool(self._tally.reached >> self._next)
 
-    def take(self, places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Mark the entries with the indexes ``places`` as completed; the caller must call :meth:`ended` next.
+    def take(self, indexes: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
+        """Mark the entries with the given ``indexes`` as completed; the caller must call :meth:`ended` next.
 
         :returns: the ids of these entries, and their Deferreds in reverse order.
         """
         if self.only is not None:
-            first, end = places[0], places[-1] + 1
+            first, end = indexes[0], indexes[-1] + 1
             self._next = end
             waiters = self._waiters[first:end]
             waiters.reverse()
             return self.entry_ids[first:end], waiters
-        if len(places) == len(self.owners):  # in the usual case all entries of a batch complete together
+        if len(indexes) == len(self.owners):  # in the usual case all entries of a batch complete together
             waiters, self._waiters = self._waiters, []
             waiters.reverse()
             return self.entry_ids, waiters
-        ids, taken = items_at(self.entry_ids, places), list(items_at(self._waiters, places))
-        self._ended |= set_of(places)
+        ids, taken = items_at(self.entry_ids, indexes), list(items_at(self._waiters, indexes))
+        self._ended |= set_of(indexes)
         taken.reverse()
-        for place in places:
-            self._waiters[place] = None
+        for index in indexes:
+            self._waiters[index] = None
         return ids, taken
 
     def ended(self, count: int) -> None:
@@ -309,45 +309,45 @@ class Batch(Generic[Owner]):
         """
         if not self.sent:
             return self.drop(owner)
-        places = self.open_places(owner) if self.left else ()
-        if not places:
+        indexes = self.open_indexes(owner) if self.left else ()
+        if not indexes:
             return []
-        _, waiters = self.take(places)
+        _, waiters = self.take(indexes)
         waiters.reverse()
-        self.ended(len(places))
+        self.ended(len(indexes))
         return waiters
 
     # ---- open entries, after the failure of a bookie -------------------------------------------------
 
-    def open_places(self, owner: Owner) -> Sequence[int]:
+    def open_indexes(self, owner: Owner) -> Sequence[int]:
         """Return the indexes of the entries of writer ``owner`` that have neither completed nor failed, ascending."""
         if self.only is not None:
             return range(self._next, len(self.owners))
         ended = self._ended
-        return [place for place, each in enumerate(self.owners) if each is owner and not ended >> place & 1]
+        return [index for index, each in enumerate(self.owners) if each is owner and not ended >> index & 1]
 
     def has_open(self, owner: Owner) -> bool:
         """Test whether the writer ``owner`` has an entry that has neither completed nor failed."""
-        return bool(self.left) and bool(self.open_places(owner))
+        return bool(self.left) and bool(self.open_indexes(owner))
 
-    def lacks_quorum(self, places: int) -> bool:
+    def lacks_quorum(self, index_set: int) -> bool:
         """Test whether one or more of the given entries lack their ack quorum.
 
-        :param places: the entries: bit ``n`` stands for the entry with index ``n`` in the batch.
+        :param index_set: the entries.
         """
-        return bool(places & ~self._tally.reached)
+        return bool(index_set & ~self._tally.reached)
 
     def unreachable(self, owner: Owner) -> int | None:
         """Return the id of the first entry of the writer ``owner`` that can no longer reach its ack quorum, or None."""
         lost = self._tally.unreachable if self.sent else 0
-        return next((self.entry_ids[p] for p in self.open_places(owner) if lost >> p & 1), None) if lost else None
+        return next((self.entry_ids[i] for i in self.open_indexes(owner) if lost >> i & 1), None) if lost else None
 
     def failed_bookies(self, owner: Owner) -> set[str]:
         """Return the ids of the bookies that failed to store an entry of the writer ``owner`` that is still in flight.
         """
-        open_places = self.open_places(owner) if self.sent else ()
-        places = set_of(open_places) if open_places else 0
-        return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
+        open_indexes = self.open_indexes(owner) if self.sent else ()
+        index_set = set_of(open_indexes) if open_indexes else 0
+        return {request.bookie_id for request in self._requests if self._tally.failed(request.number, index_set)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
         """Make new requests for some entries, to substitute bookies or again to the same bookies.
@@ -361,20 +361,20 @@ class Batch(Generic[Owner]):
         if not self.sent or self.adds is None:
             return []
         new = list[BatchRequest]()
-        for replaced, bookie_id, places in changes:
-            if places:
-                bits = set_of(places)
-                self._take_back(replaced, bits)
-                new.append(BatchRequest(self, len(self._requests) + len(new), bookie_id, places, bits))
+        for replaced, bookie_id, indexes in changes:
+            if indexes:
+                index_set = set_of(indexes)
+                self._take_back(replaced, index_set)
+                new.append(BatchRequest(self, len(self._requests) + len(new), bookie_id, indexes, index_set))
         self._requests += new
         return new
 
     def ask_again(self, request: BatchRequest) -> None:
         """Send a ``request`` that :meth:`replace` returned, with the same bytes as before."""
-        if self.adds is not None and not self._tally.is_replaced(request.number, request.bits):
-            self._bookies.add(request.bookie_id, self.adds.some(request.places), request, False)
+        if self.adds is not None and not self._tally.is_replaced(request.number, request.index_set):
+            self._bookies.add(request.bookie_id, self.adds.some(request.indexes), request, False)
 
-    def _take_back(self, bookie_id: str, places: int) -> None:
+    def _take_back(self, bookie_id: str, index_set: int) -> None:
         for request in self._requests:
             if request.bookie_id == bookie_id:
-                self._tally.replace(request.number, places)
+                self._tally.replace(request.number, index_set)

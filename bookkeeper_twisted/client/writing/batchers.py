@@ -137,14 +137,14 @@ def _kept(
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
         return dict.fromkeys(ensemble, range(count))
-    places: dict[str, list[int]] = {}
-    for place, (writer, entry_id) in enumerate(zip(writers, entry_ids, strict=True)):
+    indexes: dict[str, list[int]] = {}
+    for index, (writer, entry_id) in enumerate(zip(writers, entry_ids, strict=True)):
         kept: Sequence[str] = writer.ensemble
         if writer.schedule.striped:
             kept = [kept[position] for position in writer.schedule.write_set(entry_id)]
         for bookie_id in kept:
-            places.setdefault(bookie_id, []).append(place)
-    return places
+            indexes.setdefault(bookie_id, []).append(index)
+    return indexes
 
 
 class Batchers:

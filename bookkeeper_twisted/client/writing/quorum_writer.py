@@ -34,7 +34,7 @@ from ...errors import (
     WriteOnReadOnlyBookieError,
 )
 from ...ledger.schedule import Schedule
-from ...ledger.tally import items_at, places_of
+from ...ledger.tally import indexes_of, items_at
 from ..interfaces import IEnsembleChange
 from ..logger_context import LedgerLogger, LoggerContext
 from .batch import Batch, Waiter
@@ -156,11 +156,11 @@ class QuorumWriter:
 
     # ---- answers -------------------------------------------------------------------------------------
 
-    def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, places: int, error: Exception) -> None:
+    def failed(self, batch: "Batch[QuorumWriter]", bookie_id: str, index_set: int, error: Exception) -> None:
         """Handle a bookie's failure to store entries: replace the bookie now or later, or end the writer.
 
         :param bookie_id: the bookie; ignored if it is not in the ensemble any more.
-        :param places: the failed entries of ``batch``, as a set of bits.
+        :param index_set: the failed entries of ``batch``.
         :param error: the error; some errors, for example that the ledger is fenced, end the writer.
         """
         if not self.state.listens or bookie_id not in self.ensemble:
@@ -170,7 +170,7 @@ class QuorumWriter:
             return
         self._warn(bookie_id, error)
         failures = self._account()
-        if not batch.lacks_quorum(places):
+        if not batch.lacks_quorum(index_set):
             if not (self._rules.delay_change or self._stays(failures, bookie_id)):
                 failures.late[bookie_id] = None
         elif batch.unreachable(self) is not None or not self._may_wait(failures, bookie_id, error):
@@ -217,9 +217,9 @@ class QuorumWriter:
         batches, completed = self.batches, list[tuple[Sequence[int], list[Waiter]]]()
         while batches:
             batch = batches[0]
-            places = batch.acked_next(self)
-            if places:
-                completed.append(self._take(batch, places))
+            indexes = batch.acked_next(self)
+            if indexes:
+                completed.append(self._take(batch, indexes))
             if self.idle:
                 batches.clear()
             # _take() may have let waiting entries be sent; their follow() call then has removed completed batches
@@ -235,12 +235,12 @@ class QuorumWriter:
             if self.alert:
                 self._look_around()
 
-    def _take(self, batch: "Batch[QuorumWriter]", places: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
+    def _take(self, batch: "Batch[QuorumWriter]", indexes: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
         """Mark entries of a batch as completed; return their ids, and their Deferreds in reverse order."""
-        self.ended_bytes += batch.size_of(places)
-        ids, waiters = batch.take(places)
-        self.completed, self.length = ids[-1], batch.lengths[places[-1]]
-        batch.ended(len(places))
+        self.ended_bytes += batch.size_of(indexes)
+        ids, waiters = batch.take(indexes)
+        self.completed, self.length = ids[-1], batch.lengths[indexes[-1]]
+        batch.ended(len(indexes))
         return ids, waiters
 
     def _look_around(self) -> None:
@@ -253,32 +253,32 @@ class QuorumWriter:
         self.alert = self._advanced() or self._ahead
 
     @staticmethod
-    def reached(batch: "Batch[QuorumWriter]", bits: int) -> None:
+    def reached(batch: "Batch[QuorumWriter]", index_set: int) -> None:
         """Complete entries that have just reached their ack quorum, unless an earlier entry of the ledger lacks it.
 
-        :param bits: the entries, as a set of bits.
+        :param index_set: the entries.
         """
         only = batch.only
         if only is None:
-            _complete(batch, bits)
+            _complete(batch, index_set)
             return
         only.advance()
         if batch.has_acked_later:
             only._ahead = only.alert = True
 
     @staticmethod
-    def failed_at(batch: "Batch[QuorumWriter]", bookie_id: str, bits: int, error: Exception) -> None:
+    def failed_at(batch: "Batch[QuorumWriter]", bookie_id: str, index_set: int, error: Exception) -> None:
         """Report the failure of a bookie to the writers of the failed entries.
 
-        :param bits: the failed entries of ``batch``, as a set of bits.
+        :param index_set: the failed entries of ``batch``.
         """
         if batch.only is not None:
-            batch.only.failed(batch, bookie_id, bits, error)
+            batch.only.failed(batch, bookie_id, index_set, error)
             return
         by_writer: dict[QuorumWriter, int] = {}
-        for place in places_of(bits):
-            writer = batch.owners[place]
-            by_writer[writer] = by_writer.get(writer, 0) | 1 << place
+        for index in indexes_of(index_set):
+            writer = batch.owners[index]
+            by_writer[writer] = by_writer.get(writer, 0) | 1 << index
         for writer, some in by_writer.items():
             writer.failed(batch, bookie_id, some, error)
 
@@ -369,10 +369,10 @@ class QuorumWriter:
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
         """Return the indexes of a batch's entries in flight that the bookie at ``position`` in the ensemble stores."""
-        places, schedule = batch.open_places(self), self.schedule
+        indexes, schedule = batch.open_indexes(self), self.schedule
         if not schedule.striped:
-            return places
-        return [place for place in places if position in schedule.write_set(batch.entry_ids[place])]
+            return indexes
+        return [index for index in indexes if position in schedule.write_set(batch.entry_ids[index])]
 
     def _change_start(self) -> int:
         """Return the first entry id of the new ensemble: the first id that has not completed."""
@@ -448,21 +448,21 @@ class QuorumWriter:
             self._timeout.stop()
 
 
-def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
+def _complete(batch: Batch[QuorumWriter], index_set: int) -> None:
     """Complete entries of a batch, unless an earlier entry of the ledger lacks its ack quorum."""
     if batch.adds is None:
         return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()
     columns: Sequence[Sequence[Any]] = batch.owners, batch.entry_ids, batch.lengths
-    places: Sequence[int] = range(len(batch.owners))
-    if bits != batch.everything:
-        places = places_of(bits)
+    indexes: Sequence[int] = range(len(batch.owners))
+    if index_set != batch.everything:
+        indexes = indexes_of(index_set)
         owners, ids, lengths = columns
-        columns = items_at(owners, places), items_at(ids, places), items_at(lengths, places)
-    for place, writer, entry_id, length, size in zip(places, *columns, batch.sizes(places), strict=True):
+        columns = items_at(owners, indexes), items_at(ids, indexes), items_at(lengths, indexes)
+    for index, writer, entry_id, length, size in zip(indexes, *columns, batch.sizes(indexes), strict=True):
         if writer.completed + 1 != entry_id or not writer.state.completes:
             writer._ahead = writer.alert = True
-            late.add(place)
+            late.add(index)
             continue
         writer.completed = entry_id
         writer.length = length
@@ -474,10 +474,10 @@ def _complete(batch: Batch[QuorumWriter], bits: int) -> None:
         if writer.alert:
             alerted.append(writer)
     if late:
-        places = [place for place in places if place not in late]
-    if places:
-        ids, waiters = batch.take(places)
-        batch.ended(len(places))
+        indexes = [index for index in indexes if index not in late]
+    if indexes:
+        ids, waiters = batch.take(indexes)
+        batch.ended(len(indexes))
         _call_back(ids, waiters)
         for writer in alerted:
             writer._look_around()

@@ -308,7 +308,7 @@ class ClientConnection(Protocol):
             if adds is None:
                 continue
             try:  # this repeats _complete(), to save a function call in the usual case
-                adds.done(self._owner.bookie_id, adds.places, None)  # type: ignore[misc]  # it waits for them
+                adds.done(self._owner.bookie_id, adds.indexes, None)  # type: ignore[misc]  # it waits for them
             except Exception:
                 self._log.failure("completing adds failed")
             if adds.flow.quiet is not None:
@@ -360,7 +360,7 @@ class ClientConnection(Protocol):
 
     def _complete(self, adds: Answered, error: Exception | None) -> None:
         try:
-            adds.done(self._owner.bookie_id, adds.places, error)  # type: ignore[misc]  # it waits for them
+            adds.done(self._owner.bookie_id, adds.indexes, error)  # type: ignore[misc]  # it waits for them
         except Exception:
             self._log.failure("completing adds failed")
         self._call_if_quiet(adds)

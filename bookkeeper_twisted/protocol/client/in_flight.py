@@ -180,7 +180,7 @@ class InFlight:
         self._adds.popleft()  # usual case: all adds of the oldest write are acknowledged
         if sent.again:
             self._n_again -= 1
-            self._taken.take(*sent.ids_at(sent.places))
+            self._taken.take(*sent.ids_at(sent.indexes))
         sent.flow.waiting -= sent.count
         self.unacknowledged -= sent.size
         if self._emptied is not None:
@@ -191,10 +191,10 @@ class InFlight:
         first = self._adds[0]
         if len(data) - at >= len(first.replies) // first.count:
             for sent in self._adds:
-                places = sent.confirmed(data, at)
-                if places:
-                    part = self._answered(sent, places)
-                    return part, at + len(places) * len(sent.replies) // sent.count
+                indexes = sent.confirmed(data, at)
+                if indexes:
+                    part = self._answered(sent, indexes)
+                    return part, at + len(indexes) * len(sent.replies) // sent.count
         return None, at
 
     def answered_adds(self, keys: Sequence[Key], replies: AddReplies | None = None) -> Iterator[AddsPart]:
@@ -209,17 +209,17 @@ class InFlight:
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
             if keys and sent in self._adds:  # the code that uses the yielded value may have removed these adds
-                places, keys = sent.take(keys)
-                if places:
-                    is_mistaken = named is not None and not named.are_those(sent, places)
-                    part = self._answered(sent, places, is_mistaken)
+                indexes, keys = sent.take(keys)
+                if indexes:
+                    is_mistaken = named is not None and not named.are_those(sent, indexes)
+                    part = self._answered(sent, indexes, is_mistaken)
                     if part is not None:
                         yield part
 
-    def _answered(self, sent: SentAdds, places: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
+    def _answered(self, sent: SentAdds, indexes: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
         """Record that some adds of one write are answered, so that other requests may use their keys.
 
-        :param places: the indexes of the answered adds in ``sent``.
+        :param indexes: the indexes of the answered adds in ``sent``.
         :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
         :returns: the answered adds, or None if they were given up before.
         """
@@ -227,11 +227,11 @@ class InFlight:
             self._adds.remove(sent)
             self._n_again -= sent.again
         if sent.again:
-            self._taken.take(*sent.ids_at(places))
+            self._taken.take(*sent.ids_at(indexes))
         if sent.done is None:
-            self.abandoned -= len(places)
+            self.abandoned -= len(indexes)
             return None
-        part = sent.part(places, is_mistaken)
+        part = sent.part(indexes, is_mistaken)
         self._release(part)
         return part
 

@@ -14,7 +14,7 @@ import attrs
 from ...codec.runs import AddReplies
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
-"""``done(bookie_id, places, error)``: the outcome of the adds with the indexes ``places``; called once for each add."""
+"""``done(bookie_id, indexes, error)``: the outcome of the adds with these indexes; called once for each add."""
 
 Key = Any
 """The key that matches a reply with an add: ledger and entry, or the number of the request."""
@@ -30,7 +30,7 @@ class SentAdds:
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
     :ivar size: total size in bytes of their frames.
-    :ivar places: the indexes of the adds: 0 up to, but not including, ``count``.
+    :ivar indexes: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
     :ivar numbers: the request ids of the adds; None in a protocol without request ids (V2).
     :ivar again: whether the adds have no request numbers and their entries may have been sent before.
@@ -43,7 +43,7 @@ class SentAdds:
     deadline: float
     size: int
     count: int
-    places: range
+    indexes: range
     _ledger_ids: Sequence[int]
     _entry_ids: Sequence[int]
     replies: bytes
@@ -52,7 +52,7 @@ class SentAdds:
     done: AddsDone | None
     n_answered: int = attrs.field(default=0, init=False)
     # The index of each unanswered add, by key; None until a reply comes out of order.
-    _places: dict[Key, int] | None = attrs.field(default=None, init=False)
+    _index_by_key: dict[Key, int] | None = attrs.field(default=None, init=False)
 
     @property
     def left(self) -> int:
@@ -70,19 +70,19 @@ class SentAdds:
 
     def holds(self, keys: "set[Key]") -> bool:
         """Test whether one of the ``keys`` is the key of an unanswered add."""
-        return not keys.isdisjoint(self.keys() if self._places is None else self._places)
+        return not keys.isdisjoint(self.keys() if self._index_by_key is None else self._index_by_key)
 
-    def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the ledger ids and the entry ids of the adds with the indexes ``places``."""
-        if isinstance(places, range):
-            part = slice(places.start, places.stop)
+    def ids_at(self, indexes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the ledger ids and the entry ids of the adds with the given ``indexes``."""
+        if isinstance(indexes, range):
+            part = slice(indexes.start, indexes.stop)
             return self._ledger_ids[part], self._entry_ids[part]
-        return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
+        return [self._ledger_ids[index] for index in indexes], [self._entry_ids[index] for index in indexes]
 
-    def is_entry(self, place: int, ledger_id: int, entry_id: int) -> bool:
-        """Test whether the add with the index ``place`` adds the entry ``entry_id`` of the ledger ``ledger_id``.
+    def is_entry(self, index: int, ledger_id: int, entry_id: int) -> bool:
+        """Test whether the add with the given ``index`` adds the entry ``entry_id`` of the ledger ``ledger_id``.
         """
-        return self._entry_ids[place] == entry_id and self._ledger_ids[place] == ledger_id
+        return self._entry_ids[index] == entry_id and self._ledger_ids[index] == ledger_id
 
     def confirmed(self, data: bytes, at: int) -> range:
         """Mark adds as answered if the received bytes are their expected replies.
@@ -91,7 +91,7 @@ class SentAdds:
         :param at: offset of the first reply in ``data``.
         :returns: the indexes of the answered adds; empty if the bytes are not the expected ones and must be decoded.
         """
-        if self._places is not None:
+        if self._index_by_key is not None:
             return range(0)
         first, count, size = self.n_answered, self.left, len(self.replies) // self.count
         start = first * size
@@ -110,7 +110,7 @@ class SentAdds:
 
         :returns: the indexes of these adds, and the keys that belong to none of the unanswered adds.
         """
-        if self._places is None:
+        if self._index_by_key is None:
             at, wanted = self.n_answered, self.keys()
             count = min(self.left, len(keys))
             if list(wanted[:count]) == list(keys[:count]):
@@ -118,34 +118,35 @@ class SentAdds:
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
                 return (), keys  # none of the replies answers these adds, so do not make the map of keys
-            self._places = dict(zip(wanted, range(at, self.count), strict=True))
-        found, others, take = list[int](), list[Key](), self._places.pop
+            self._index_by_key = dict(zip(wanted, range(at, self.count), strict=True))
+        found, others, take = list[int](), list[Key](), self._index_by_key.pop
         for key in keys:
-            place = take(key, None)
-            if place is None:
+            index = take(key, None)
+            if index is None:
                 others.append(key)
             else:
-                found.append(place)
+                found.append(index)
         self.n_answered += len(found)
         return found, others
 
-    def part(self, places: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
-        """Return an object for the adds with the indexes ``places``, which were answered just now.
+    def part(self, indexes: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
+        """Return an object for the adds with the given ``indexes``, which were answered just now.
 
         Its ``size`` is a part of :attr:`size`; the sizes of all such objects add up to :attr:`size`.
 
         :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
         """
-        size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
-        return AddsPart(self, places, size, is_mistaken)
+        size = self.size * (self.left + len(indexes)) // self.count - self.size * self.left // self.count
+        return AddsPart(self, indexes, size, is_mistaken)
 
     def give_up(self) -> "AddsPart":
         """Stop waiting for the replies to all unanswered adds; return an object for these adds.
 
         Other requests must not use their keys (ledger and entry) yet, because replies may still come.
         """
-        places = range(self.n_answered, self.count) if self._places is None else list(self._places.values())
-        part = AddsPart(self, places, self.size * self.left // self.count)
+        unanswered = self._index_by_key
+        indexes = range(self.n_answered, self.count) if unanswered is None else list(unanswered.values())
+        part = AddsPart(self, indexes, self.size * self.left // self.count)
         self.done = None
         return part
 
@@ -163,7 +164,7 @@ class NamedEntries:
         self._at = 0
         self._by_number: dict[int, tuple[int, int]] | None = None
 
-    def are_those(self, sent: SentAdds, places: Sequence[int]) -> bool:
+    def are_those(self, sent: SentAdds, indexes: Sequence[int]) -> bool:
         """Test whether the replies have the ledger and entry ids of the adds that they answer.
 
         If many replies are in the order of the adds, only the first and the last are compared.  To compare all of them
@@ -171,16 +172,16 @@ class NamedEntries:
         of :meth:`SentAdds.take`, in the same order.
 
         :param sent: the adds of one write.
-        :param places: the indexes of the answered adds in ``sent``.
+        :param indexes: the indexes of the answered adds in ``sent``.
         """
         replies = self._replies
-        if self._by_number is None and isinstance(places, range):  # usual case: replies in the order of the adds
+        if self._by_number is None and isinstance(indexes, range):  # usual case: replies in the order of the adds
             start = self._at
-            self._at = end = start + len(places)
+            self._at = end = start + len(indexes)
             if not 1 < end - start <= _MOST_COMPARED:
                 ledger_ids, entry_ids = replies.ledger_ids, replies.entry_ids
-                return sent.is_entry(places[0], ledger_ids[start], entry_ids[start]) and (
-                    end == start + 1 or sent.is_entry(places[-1], ledger_ids[end - 1], entry_ids[end - 1])
+                return sent.is_entry(indexes[0], ledger_ids[start], entry_ids[start]) and (
+                    end == start + 1 or sent.is_entry(indexes[-1], ledger_ids[end - 1], entry_ids[end - 1])
                 )
             named: tuple[list[int], list[int]] = replies.ledger_ids[start:end], replies.entry_ids[start:end]
         else:
@@ -188,9 +189,9 @@ class NamedEntries:
                 ids = zip(replies.ledger_ids, replies.entry_ids, strict=True)
                 self._by_number = dict(zip(replies.txn_ids, ids, strict=True))
             assert sent.numbers is not None
-            found = [self._by_number[sent.numbers[place]] for place in places]
+            found = [self._by_number[sent.numbers[index]] for index in indexes]
             named = [ledger_id for ledger_id, _ in found], [entry_id for _, entry_id in found]
-        sent_ids = sent.ids_at(places)
+        sent_ids = sent.ids_at(indexes)
         return named == ([*sent_ids[0]], [*sent_ids[1]])
 
 
@@ -202,13 +203,13 @@ class AddsPart:
     :ivar is_mistaken: whether the replies to these adds have other ledger or entry ids than the adds.
     """
 
-    __slots__ = ("flow", "order", "places", "count", "size", "done", "is_mistaken")
+    __slots__ = ("flow", "order", "indexes", "count", "size", "done", "is_mistaken")
 
-    def __init__(self, sent: SentAdds, places: Sequence[int], size: int, is_mistaken: bool = False) -> None:
+    def __init__(self, sent: SentAdds, indexes: Sequence[int], size: int, is_mistaken: bool = False) -> None:
         self.flow = sent.flow
         self.order = sent.order
-        self.places = places
-        self.count = len(places)
+        self.indexes = indexes
+        self.count = len(indexes)
         self.size = size
         self.done = sent.done
         self.is_mistaken = is_mistaken

@@ -52,11 +52,11 @@ _MOST_BYTES = 64 << 20
 
 
 def entry_logs(
-    spark: SparkSession, places: Sequence[str], options: Mapping[str, str] | None = None
+    spark: SparkSession, locations: Sequence[str], options: Mapping[str, str] | None = None
 ) -> DataFrame:  # fmt: skip
     """List entry logs; return rows with columns ``directory``, ``log_id`` and ``file_bytes``.
 
-    :param places: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a
+    :param locations: ledger directories, or ``http://HOST:PORT`` or ``https://HOST:PORT`` for all directories of a
         bookie.  If a URL is given, the column ``directory`` contains the URL followed by the path of the directory.
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     :raises BookieHandleNotAvailableError: a bookie does not answer, or one side does not trust the other side's
@@ -66,9 +66,9 @@ def entry_logs(
     """
     security = security_settings(client_config(options))
     rows = []
-    for place in places:
-        is_bookie = place.startswith(_SCHEMES)
-        rows += _logs_of_bookie(place.rstrip("/"), security) if is_bookie else _logs_of_directory(place)
+    for location in locations:
+        is_bookie = location.startswith(_SCHEMES)
+        rows += _logs_of_bookie(location.rstrip("/"), security) if is_bookie else _logs_of_directory(location)
     return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
 
 

@@ -68,9 +68,9 @@ class BookieClientContract(SynchronousTestCase):
         """Add the entries of a ``run`` to the bookie, and return the bookie's answers."""
         answers: Answers = []
 
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             self.assertEqual(bookie_id, self.bookie_id)
-            answers.extend([(run.first + place, 1, error) for place in places])
+            answers.extend([(run.first + index, 1, error) for index in indexes])
 
         self.client.add(self.bookie_id, self.adds(run, flags, key), done)
         self.settle()
@@ -105,7 +105,9 @@ class BookieClientContract(SynchronousTestCase):
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
                 self.bookie_id, self.adds(self.run_of(first, [b"x"] * 3)),
-                lambda _, places, error, name=name, first=first: answers.append((name, first + places[0], len(places))),
+                lambda _, indexes, error, name=name, first=first: answers.append(
+                    (name, first + indexes[0], len(indexes))
+                ),
             )  # fmt: skip
         self.settle()
         ids = {name: [e for n, s, c in answers if n == name for e in range(s, s + c)] for name in ("one", "two")}
@@ -328,7 +330,7 @@ class BookieClientContract(SynchronousTestCase):
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
-            lambda bookie_id, places, error: answers.append(error),
+            lambda bookie_id, indexes, error: answers.append(error),
         )  # fmt: skip
         flow.close()
         self.assertEqual([type(error) for error in answers], [ClientClosedError])
@@ -349,7 +351,7 @@ class BookieClientContract(SynchronousTestCase):
         answers: list[Exception | None] = []
         self.client.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
-            lambda bookie_id, places, error: answers.append(error),
+            lambda bookie_id, indexes, error: answers.append(error),
         )  # fmt: skip
         reading = self.client.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()

@@ -193,8 +193,8 @@ class V2Tests(_OnRealBookie, contract.BookieClientContract):
         self.client.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"]), deferred_sync=True), lambda *a: answers.append(a)
         )
-        ((_, places, error),) = answers
-        self.assertEqual((list(places), type(error)), ([0], IllegalOperationError))
+        ((_, indexes, error),) = answers
+        self.assertEqual((list(indexes), type(error)), ([0], IllegalOperationError))
         self.assertEqual(self.network.attempts, [])
 
 

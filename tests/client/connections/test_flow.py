@@ -35,8 +35,8 @@ class FlowTests(RealBookieCase):
         self.answers: list[Any] = []
 
     def _add(self, flow: Flow, ledger_id: int, first: int = 0) -> None:
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
-            self.answers.append((ledger_id, first + places[0], len(places), error and type(error)))
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
+            self.answers.append((ledger_id, first + indexes[0], len(indexes), error and type(error)))
 
         flow.add(BOOKIE, _adds(ledger_id, first), done)
 
@@ -208,11 +208,11 @@ class ManyLedgersTests(RealBookieCase):
         self.one, self.two = self.client.open_flow(), self.client.open_flow()
         self.answers: list[Any] = []
 
-    def _note(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
-        self.answers += [(place, error and type(error)) for place in places]
+    def _note(self, bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
+        self.answers += [(index, error and type(error)) for index in indexes]
 
     def _add(self, flow: Flow, ledger_id: int, entry_id: int) -> None:
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             self.answers.append((ledger_id, entry_id, error and type(error)))
 
         flow.add(BOOKIE, _adds(ledger_id, entry_id), done)
@@ -241,7 +241,7 @@ class ManyLedgersTests(RealBookieCase):
         self.network.listeners.clear()
         self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self.settle()
-        self.assertEqual(self.answers, [(place, BookieHandleNotAvailableError) for place in (0, 1)])
+        self.assertEqual(self.answers, [(index, BookieHandleNotAvailableError) for index in (0, 1)])
 
     def test_taken(self) -> None:
         """Adds with one key that is taken on the connection are sent in V3; each is answered by itself."""
@@ -255,7 +255,7 @@ class ManyLedgersTests(RealBookieCase):
         self.assertEqual(len(self.network.attempts), attempts + 1)
 
     def test_loss(self) -> None:
-        """A connection that is lost fails all places at once, in the order of the requests."""
+        """A connection that is lost fails all adds at once, in the order of the requests."""
         self._connect(self.one)
         self._add(self.one, 5, 0)
         self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
@@ -325,6 +325,7 @@ class ManyLedgersV3Tests(RealBookieCase):
         """They are sent together, too, over the one connection."""
         answers: list[Any] = []
         flow = self.client.open_flow()
-        flow.add(BOOKIE, _mixed((1, 0), (2, 0)), lambda _, places, error: answers.extend([(p, error) for p in places]))
+        adds = _mixed((1, 0), (2, 0))
+        flow.add(BOOKIE, adds, lambda _, indexes, error: answers.extend([(i, error) for i in indexes]))
         self.settle()
         self.assertEqual((sorted(answers), len(self.network.attempts)), ([(0, None), (1, None)], 1))

@@ -43,7 +43,7 @@ class Request:
     """Adds that were sent to a bookie together.
 
     :ivar fresh: whether they were sent for the first time.
-    :ivar left: places that are not answered.
+    :ivar left: the indexes of those that are not answered.
     """
 
     bookie_id: str
@@ -66,10 +66,10 @@ class Request:
     def answer(self, *ledger_ids: int, error: Exception | None = None) -> None:
         """The bookie keeps, or fails, what is left of some ledgers, all if none is named; those that succeed are
         answered together, before those that fail."""
-        places = [place for place in self.left if not ledger_ids or self.ledger_ids[place] in ledger_ids]
-        self.left = [place for place in self.left if place not in places]
+        indexes = [index for index in self.left if not ledger_ids or self.ledger_ids[index] in ledger_ids]
+        self.left = [index for index in self.left if index not in indexes]
         outcomes: list[tuple[int, Exception | None]] = [
-            (place, error or self._bookie.add_all(self.frames[place])[0]) for place in places
+            (index, error or self._bookie.add_all(self.frames[index])[0]) for index in indexes
         ]
         outcomes.sort(key=lambda outcome: "" if outcome[1] is None else str(type(outcome[1])))
         done = self._done
@@ -77,18 +77,18 @@ class Request:
             self._done = _nobody  # whoever keeps the request keeps nothing of the writers
         for _, group in groupby(outcomes, lambda outcome: type(outcome[1])):
             some = list(group)
-            done([place for place, _ in some], some[0][1])
+            done([index for index, _ in some], some[0][1])
 
-    def answer_places(self, *places: int, error: Exception | None = None) -> None:
-        """The bookie keeps, or fails, the entries at some places."""
-        self.left = [place for place in self.left if place not in places]
-        for place in places if error is None else ():
-            self._bookie.add_all(self.frames[place])
-        self._done(list(places), error)
+    def answer_indexes(self, *indexes: int, error: Exception | None = None) -> None:
+        """The bookie keeps, or fails, the entries with these indexes."""
+        self.left = [index for index in self.left if index not in indexes]
+        for index in indexes if error is None else ():
+            self._bookie.add_all(self.frames[index])
+        self._done(list(indexes), error)
 
 
-def _nobody(places: list[int], error: Exception | None) -> None:
-    assert not places, "answered twice"
+def _nobody(indexes: list[int], error: Exception | None) -> None:
+    assert not indexes, "answered twice"
 
 
 class RecordingBookies(MemoryBookies):

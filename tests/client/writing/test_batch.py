@@ -12,7 +12,7 @@ class EnsembleTests(BatchCase):
 
     writers_count = 0
 
-    def _places(self, name: str) -> set[tuple[int, int]]:
+    def _kept(self, name: str) -> set[tuple[int, int]]:
         """What a bookie keeps."""
         entries = self.bookies[name].entries
         return {(ledger_id, entry_id) for ledger_id in entries for entry_id in entries[ledger_id]}
@@ -33,7 +33,7 @@ class EnsembleTests(BatchCase):
                     name = metadata.segments[0].bookies[(turn + i) % metadata.ensemble_size]
                     expected.setdefault(name, set()).add((writer.ledger_id, turn))
         for name, keys in expected.items():
-            self.assertEqual(self._places(name), keys)
+            self.assertEqual(self._kept(name), keys)
             for ledger_id, entry_id in keys:
                 self.assertEqual(self.header(name, ledger_id, entry_id), (entry_id - 1, entry_id + 1, b"%d" % entry_id))
         self.assert_quiet()

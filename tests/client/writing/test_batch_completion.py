@@ -338,7 +338,7 @@ class MemoryTests(BatchCase):
         for writer in self.writers:
             waiters.append(ref(writer.append(b"x").addCallback(look)))
         self.settle()
-        self.assertEqual([places.count(True) for places in alive], [3, 2, 1])
+        self.assertEqual([states.count(True) for states in alive], [3, 2, 1])
 
     def test_owed(self) -> None:
         """The waiters are gone with the ack quorum, though answers are still to come."""

@@ -39,16 +39,16 @@ class SharingCase(HeldCase):
         self.turn()
         self.assertEqual(self.asked("b0"), [[(1, 0), (1, 1), (2, 0)]])
 
-    def answer(self, name: str, *places: int, error: Exception | None = None) -> None:
-        """A bookie answers for some places of the batch."""
-        self.bookies.requests(name)[0].answer_places(*places, error=error)
+    def answer(self, name: str, *indexes: int, error: Exception | None = None) -> None:
+        """A bookie answers for some entries of the batch."""
+        self.bookies.requests(name)[0].answer_indexes(*indexes, error=error)
 
     def new(self, ledger_id: int) -> list[str]:
         """The bookies that were chosen in place of others."""
         return sorted({*self.metadata(ledger_id).segments[-1].bookies} - {*self.names})
 
 
-class PlaceTests(SharingCase):
+class IndexSetTests(SharingCase):
     """Entries of one batch end apart."""
 
     def test_lengths(self) -> None:

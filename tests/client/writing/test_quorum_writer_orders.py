@@ -205,7 +205,7 @@ class StartsAtZero(QuorumWriter):
 class KeepsReplaced(Batch[Any]):
     """Counts what replaced bookies have acknowledged, and what they acknowledge later."""
 
-    def _take_back(self, bookie_id: str, places: int) -> None:
+    def _take_back(self, bookie_id: str, index_set: int) -> None:
         pass
 
 

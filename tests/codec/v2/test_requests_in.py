@@ -195,7 +195,7 @@ class BadInputTests(SynchronousTestCase):
                 self.assertEqual([item.entries.count for item in items], [count] * 2)  # type: ignore[attr-defined]
 
     def test_stranger_in_a_row(self) -> None:
-        """An entry of another ledger or place in the middle of a series of one size is stored as what it is (S18)."""
+        """An entry of another ledger or id in the middle of a series of one size is stored as what it is (S18)."""
         for count in (3, 40):
             for ledger_id, entry_id in ((8, count // 2), (7, 1000), (7, 0)):
                 ids = [(7, i) for i in range(count)]

@@ -85,12 +85,12 @@ class RunTests(SynchronousTestCase):
     def test_adds(self) -> None:
         """They are one run with the others, which knows who carries what; the entries are the same bytes."""
         trace = {"traceparent": SpanIds(7, 9).text}
-        for places in ((0,), (59,), (7, 8, 40), (1, 2, 3, 4, 5), (30, 58, 59), tuple(range(60))):
+        for indexes in ((0,), (59,), (7, 8, 40), (1, 2, 3, 4, 5), (30, 58, 59), tuple(range(60))):
             for pairs in (PAIRS, trace):
-                (found,) = _received(V3.encode_adds(self.adds(60, *places, pairs=pairs), 9000)[0])
+                (found,) = _received(V3.encode_adds(self.adds(60, *indexes, pairs=pairs), 9000)[0])
                 (plain,) = _received(V3.encode_adds(self.adds(60), 9000)[0])
                 self.assertIsInstance(found, AddRun)
-                self.assertEqual(found.contexts, {(5, 1000 + place): pairs for place in places})
+                self.assertEqual(found.contexts, {(5, 1000 + index): pairs for index in indexes})
                 self.assertEqual(found.entries.data, plain.entries.data)
                 self.assertEqual(list(found.txn_ids), list(plain.txn_ids))
                 self.assertIsNone(plain.contexts)
@@ -107,16 +107,16 @@ class RunTests(SynchronousTestCase):
     def test_all_together(self) -> None:
         """So are adds of which all carry one, or the first and others do, up to the first with another master key."""
         trace = {"traceparent": SpanIds(7, 9).text}
-        for places in (tuple(range(60)), (0, 1, 30), (0, 1, 59)):
-            frames = V3.encode_adds(self.adds(60, *places, pairs=trace), 9000)[0]
+        for indexes in (tuple(range(60)), (0, 1, 30), (0, 1, 59)):
+            frames = V3.encode_adds(self.adds(60, *indexes, pairs=trace), 9000)[0]
             others = V3.encode_adds(stored_adds(b"\x01" * len(KEY), run(5, 1060, 9)).carrying({0: trace}), 9060)[0]
             for data in (frames, frames + others):
                 found = traced_add_columns(data, 0, 4 + int.from_bytes(frames[:4], "big"))
                 assert found is not None
-                self.assertEqual((list(found.contexts), len(found.bodies)), (list(places), 60))
-                self.assertEqual(found.context_size, len(places) * TRACE_SIZE)
+                self.assertEqual((list(found.contexts), len(found.bodies)), (list(indexes), 60))
+                self.assertEqual(found.context_size, len(indexes) * TRACE_SIZE)
                 received = _received(data)
-                self.assertEqual(received[0].contexts, {(5, 1000 + place): trace for place in places})
+                self.assertEqual(received[0].contexts, {(5, 1000 + index): trace for index in indexes})
                 self.assertEqual(received[0].entries.data, run(5, 1000, 60).data)
                 self.assertEqual([len(each.txn_ids) for each in received[1:]], [] if data is frames else [9])
 
@@ -125,14 +125,14 @@ class RunTests(SynchronousTestCase):
         trace = {"traceparent": SpanIds(7, 9).text}
         adds = stored_adds(KEY, run(5, 16370, 60)).carrying(dict.fromkeys(range(60), trace))
         (found,) = _received(V3.encode_adds(adds, 9000)[0])
-        self.assertEqual(found.contexts, {(5, 16370 + place): trace for place in range(60)})
+        self.assertEqual(found.contexts, {(5, 16370 + index): trace for index in range(60)})
 
     def test_two(self) -> None:
         """Of two traceparents in each frame of a series the last counts."""
         one, two = ({"traceparent": SpanIds(7, number).text} for number in (8, 9))
         frames = [with_context(V3.encode_adds(self.adds(60).some((n,)), n)[0], one) for n in range(60)]
         (found,) = _received(b"".join([with_context(frame, two) for frame in frames]))
-        self.assertEqual(found.contexts, {(5, 1000 + place): two for place in range(60)})
+        self.assertEqual(found.contexts, {(5, 1000 + index): two for index in range(60)})
 
     def test_pieces(self) -> None:
         """Wherever the received bytes are cut, the same adds carry the same."""

@@ -206,7 +206,7 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.add(
             self.ids,
             self.adds(run_of(0, 1)),
-            lambda bookie_id, places, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
+            lambda bookie_id, indexes, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
         )  # fmt: skip
         self.connection.read_batch(self.ids, LEDGER, 0, 1, 1).addErrback(note("batch"))
         self.connection.read(self.ids, LEDGER, [1]).addErrback(note("read"))
@@ -288,8 +288,8 @@ class ConnectionTests(ConnectedTestCase):
         """Replies that were received with the one whose callback closes are not delivered."""
         answers: Answers = []
 
-        def close(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
-            answers.append((places[0], len(places), error))
+        def close(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
+            answers.append((indexes[0], len(indexes), error))
             self.connection.close(ClientClosedError())
 
         self.connection.add(self.ids, self.adds(run_of(0, 1)), close)

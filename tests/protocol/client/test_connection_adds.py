@@ -49,9 +49,9 @@ class MixedCase(ConnectedTestCase):
         """
         answers: MixedAnswers = []
 
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             self.assertEqual(bookie_id, "bookie:1")
-            answers.append((list(places), error))
+            answers.append((list(indexes), error))
             then()
 
         self.assertTrue(self.connection.add(self.ids, _adds(keys), done))
@@ -79,7 +79,7 @@ class GatheredTests(MixedCase):
         ready, keys = self.connection, KEYS[1:]
         again: list[int] = []
 
-        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             if len(again) < len(keys):
                 again.append(len(again))
                 ready.add(self.ids, _adds([keys[again[-1]]]), done)
@@ -133,7 +133,7 @@ class AnswerTests(MixedCase):
             assert isinstance(run, AddRun)
             self.connection.dataReceived(run.replies(Status.EOK))
         self.assertEqual(sum(n for _, n, _ in plain), 5)
-        self.assertEqual(sorted(place for places, _ in mixed for place in places), [0, 1, 2, 3])
+        self.assertEqual(sorted(index for indexes, _ in mixed for index in indexes), [0, 1, 2, 3])
         self.assert_nothing_is_left()
 
     def test_together(self) -> None:
@@ -148,14 +148,14 @@ class AnswerTests(MixedCase):
         mixed = self.mix(KEYS)
         for byte in _replies(KEYS):
             self.connection.dataReceived(bytes((byte,)))
-        self.assertEqual(mixed, [([place], None) for place in range(4)])
+        self.assertEqual(mixed, [([index], None) for index in range(4)])
         self.assert_nothing_is_left()
 
     def test_error(self) -> None:
         """A status becomes the exception of each that it was given to; the others succeed."""
         mixed = self.mix(KEYS)
         self.connection.dataReceived(_replies(KEYS[:1]) + _replies(KEYS[1:3], Status.EFENCED) + _replies(KEYS[3:]))
-        self.assertEqual([places for places, _ in mixed], [[0], [1], [2], [3]])
+        self.assertEqual([indexes for indexes, _ in mixed], [[0], [1], [2], [3]])
         self.assertEqual((mixed[0][1], mixed[3][1]), (None, None))
         for (_, error), key in zip(mixed[1:3], KEYS[1:3], strict=True):
             assert isinstance(error, LedgerFencedError)
@@ -168,7 +168,7 @@ class AnswerTests(MixedCase):
         self.connection.dataReceived(replies_out.ids_replies(layout.VERSION, V2Op.ADD, Status.EOK, LEDGER, 5, 6))
         self.assertEqual((mixed, plain), ([([0], None)], [(6, 5, None)]))
         self.reply(KEYS[1:])
-        self.assertEqual(sorted(place for places, _ in mixed for place in places), [0, 1, 2, 3])
+        self.assertEqual(sorted(index for indexes, _ in mixed for index in indexes), [0, 1, 2, 3])
         self.assert_nothing_is_left()
 
     def test_one_run_of_several(self) -> None:
@@ -200,7 +200,7 @@ class AnswerTests(MixedCase):
         """A mixed add is answered by its own reply, alone, also after a later one of its ledger was answered."""
         first, second = self.mix(KEYS), self.mix([(LEDGER, 6)])
         self.reply([(LEDGER, 6)], Status.EIO)
-        self.assertEqual((first, [places for places, _ in second]), ([], [[0]]))
+        self.assertEqual((first, [indexes for indexes, _ in second]), ([], [[0]]))
         self.reply(KEYS[:1])
         self.assertEqual(first, [([0], None)])
         self.reply(KEYS[1:])
@@ -250,8 +250,8 @@ class TakenTests(MixedCase):
         self.clock.pump([0.5] * 7)
         self.assertEqual(len(mixed), 1)
         self.clock.pump([0.5] * 3)
-        ((places, error),) = mixed[1:]
-        self.assertEqual(sorted(places), [0, 2, 3])
+        ((indexes, error),) = mixed[1:]
+        self.assertEqual(sorted(indexes), [0, 2, 3])
         self.assertIsInstance(error, RequestTimeoutError)
         self.assertFalse(self.transport.disconnecting)
         self.assert_nothing_is_left()
@@ -272,8 +272,8 @@ class TakenTests(MixedCase):
     def test_after_the_end(self) -> None:
         """A connection that has ended fails them at once."""
         self.lose()
-        ((places, error),) = self.mix(KEYS)
-        self.assertEqual(places, [0, 1, 2, 3])
+        ((indexes, error),) = self.mix(KEYS)
+        self.assertEqual(indexes, [0, 1, 2, 3])
         self.assertIsInstance(error, BookieHandleNotAvailableError)
 
 
@@ -292,7 +292,7 @@ class EndTests(MixedCase):
         order.clear()
         self.lose()
         self.assertEqual(order, ["read", 1, "add", "later"])
-        self.assertEqual([places for places, _ in (*mixed, *later)], [[0], [1, 2, 3], [0, 1]])
+        self.assertEqual([indexes for indexes, _ in (*mixed, *later)], [[0], [1, 2, 3], [0, 1]])
         for _, error in (*mixed[1:], *later):
             self.assertIsInstance(error, BookieHandleNotAvailableError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
@@ -363,6 +363,6 @@ class V3Tests(MixedCase):
         for run in reversed(asked):
             assert isinstance(run, AddRun)
             self.connection.dataReceived(run.replies(Status.EOK))
-        self.assertEqual(sorted(place for places, _ in mixed for place in places), [0, 1, 2, 3])
+        self.assertEqual(sorted(index for indexes, _ in mixed for index in indexes), [0, 1, 2, 3])
         self.assert_nothing_is_left()
         self.assertEqual(self.connection.in_flight.orphans, 0)

@@ -146,7 +146,7 @@ class AmongOthersTests(SynchronousTestCase):
 
     def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:
         parts = self.flight.answered_adds(list(zip(ledger_ids, entry_ids, strict=True)))
-        return [(part.order, list(part.places)) for part in parts]
+        return [(part.order, list(part.indexes)) for part in parts]
 
     def _account(self) -> tuple[int, int]:
         return self.flight.unacknowledged, self.flow.waiting
@@ -173,7 +173,7 @@ class AmongOthersTests(SynchronousTestCase):
         sent = few_adds((7,) * 5, range(5)), few_adds((7, 8), (5, 0))
         data = b"".join([frames_and_replies(adds)[1] for adds in sent])
         parts, size = confirmed(self.flight, data + b"rest")
-        self.assertEqual([(part.order, list(part.places)) for part in parts], [(1, [*range(5)]), (2, [0, 1])])
+        self.assertEqual([(part.order, list(part.indexes)) for part in parts], [(1, [*range(5)]), (2, [0, 1])])
         self.assertEqual((size, self._account()), (len(data), (210, 6)))
 
     def test_others(self) -> None:

@@ -44,9 +44,9 @@ def confirmed(flight: InFlight, data: bytes) -> tuple[list[Answered], int]:
     return parts, end
 
 
-def _places(parts: Sequence[SentRequest]) -> list[tuple[int, list[int]]]:
-    """What was answered, or given up: number of the request, places."""
-    return [(part.order, list(part.places)) for part in parts if isinstance(part, SentAdds | AddsPart)]
+def _indexes(parts: Sequence[SentRequest]) -> list[tuple[int, list[int]]]:
+    """What was answered, or given up: number of the request, indexes."""
+    return [(part.order, list(part.indexes)) for part in parts if isinstance(part, SentAdds | AddsPart)]
 
 
 class AddsCase(SynchronousTestCase):
@@ -78,7 +78,7 @@ class AddsCase(SynchronousTestCase):
 
     def answer(self, keys: Sequence[Key]) -> list[tuple[int, list[int]]]:
         """What a row of replies answers."""
-        return _places(list(self.outstanding.answered_adds(keys)))
+        return _indexes(list(self.outstanding.answered_adds(keys)))
 
     def taken(self, *keys: Key) -> list[bool]:
         """Whether they are taken, each of them."""
@@ -140,7 +140,7 @@ class AnswerTests(AddsCase):
         """What was answered in turn before is not found any more."""
         self.answer(FIRST[:2])
         parts = list(self.outstanding.answered_adds([FIRST[3], FIRST[1]]))
-        self.assertEqual(_places(parts), [(1, [3])])
+        self.assertEqual(_indexes(parts), [(1, [3])])
         self.assertEqual(self.answer(FIRST[2:3]), [(1, [2])])
 
     def test_other_entry(self) -> None:
@@ -155,7 +155,7 @@ class AnswerTests(AddsCase):
         """Replies to what was not asked, or was answered before, are ignored."""
         row = [(99, 0), FIRST[0], (10, 7), FIRST[0], SECOND[0], (98, 0)]
         parts = list(self.outstanding.answered_adds(row))
-        self.assertEqual(_places(parts), [(1, [0]), (2, [0])])
+        self.assertEqual(_indexes(parts), [(1, [0]), (2, [0])])
 
     def test_again(self) -> None:
         """A row that comes twice answers once, also where something else is outstanding."""
@@ -225,7 +225,7 @@ class ConfirmedTests(AddsCase):
     def confirm(self, data: bytes) -> tuple[list[tuple[int, list[int]]], int]:
         """What bytes confirm, and how many they were."""
         parts, size = confirmed(self.outstanding, data)
-        return _places(parts), size
+        return _indexes(parts), size
 
     def test_all(self) -> None:
         """Everything at once."""
@@ -240,8 +240,8 @@ class ConfirmedTests(AddsCase):
             self.assertEqual(size, cut // 28 * 28)
             after, rest = self.confirm(self.data[size:])
             self.assertEqual(size + rest, len(self.data))
-            places = [(order, place) for order, some in before + after for place in some]
-            self.assertEqual(places, [(1, n) for n in range(4)] + [(2, n) for n in range(3)])
+            indexes = [(order, index) for order, some in before + after for index in some]
+            self.assertEqual(indexes, [(1, n) for n in range(4)] + [(2, n) for n in range(3)])
             self.assertFalse(self.outstanding)
 
     def test_others(self) -> None:
@@ -280,7 +280,7 @@ class NumberTests(AddsCase):
 
     def numbers(self, numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
         """What replies with these numbers answer."""
-        return _places(list(self.outstanding.answered_adds(list(numbers))))
+        return _indexes(list(self.outstanding.answered_adds(list(numbers))))
 
     def test_across_runs(self) -> None:
         """Replies may cover several runs, the last one in part."""
@@ -350,11 +350,11 @@ class EndTests(AddsCase):
         self.assertEqual(self.outstanding.expire(4.9), [])
         (part,) = self.outstanding.expire(5.0)
         assert isinstance(part, AddsPart)
-        self.assertEqual((part.order, list(part.places), part.count, part.size), (1, [1, 2, 3], 3, 750))
+        self.assertEqual((part.order, list(part.indexes), part.count, part.size), (1, [1, 2, 3], 3, 750))
         self.assertIsNotNone(part.done)
         self.assertEqual((self.outstanding.expire(5.0), self.outstanding.abandoned), ([], 3))
         self.assertTrue(self.outstanding)
-        self.assertEqual(_places(self.outstanding.expire(6.0)), [(2, [0, 1, 2])])
+        self.assertEqual(_indexes(self.outstanding.expire(6.0)), [(2, [0, 1, 2])])
         self.assertEqual((bool(self.outstanding), self.outstanding.abandoned), (False, 6))
 
     def test_late_replies(self) -> None:
@@ -379,14 +379,14 @@ class EndTests(AddsCase):
         self.answer([FIRST[2]])
         (part,) = self.outstanding.expire(5.0)
         assert isinstance(part, AddsPart)
-        self.assertEqual((sorted(part.places), part.size, self.outstanding.abandoned), ([1, 3], 500, 2))
+        self.assertEqual((sorted(part.indexes), part.size, self.outstanding.abandoned), ([1, 3], 500, 2))
 
     def test_leave(self) -> None:
         """A flow that leaves gives up its own; those of others stay, and can be answered."""
         mine, self.ids = self.ids, self.other
         self.send([(30, 0)], size=5, fresh=True)
         self.assertEqual(list(self.outstanding.leave(RequestIds(3))), [])
-        self.assertEqual(_places(self.outstanding.leave(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
+        self.assertEqual(_indexes(self.outstanding.leave(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
         self.assertEqual((list(self.outstanding.leave(mine)), self.outstanding.abandoned), ([], 6))
         self.assertEqual(self.taken(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
         self.assertTrue(self.outstanding)
@@ -396,7 +396,7 @@ class EndTests(AddsCase):
     def test_clear(self) -> None:
         """At the end all requests that wait are taken out, once, and no key is taken."""
         self.outstanding.expire(5.0)
-        self.assertEqual(_places(self.outstanding.clear()), [(2, [0, 1, 2])])
+        self.assertEqual(_indexes(self.outstanding.clear()), [(2, [0, 1, 2])])
         self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))
         self.assertEqual(self.taken(FIRST[1], SECOND[0]), [False, False])
         parts = list(self.outstanding.answered_adds(SECOND))
@@ -411,7 +411,7 @@ class Model:
         case.begin()
         self._outstanding = case.outstanding
         self._next: dict[int, int] = {}  # entry by ledger
-        self._waiting: dict[Key, tuple[int, int]] = {}  # order and place
+        self._waiting: dict[Key, tuple[int, int]] = {}  # order and index
         self._abandoned: set[Key] = set()
         self._sizes: list[int] = []
         self._released: list[int] = []
@@ -424,7 +424,7 @@ class Model:
         self._sizes.append(100 * len(keys) + 13 * order)
         self._released.append(0)
         self._case.send(keys, deadline=order, size=self._sizes[-1])
-        self._waiting.update({key: (order, place) for place, key in enumerate(keys)})
+        self._waiting.update({key: (order, index) for index, key in enumerate(keys)})
         self._next.update({ledger_id: entry_id + 1 for ledger_id, entry_id in keys})
 
     def row(self, skipped: int, count: int) -> None:
@@ -456,7 +456,7 @@ class Model:
 
     def _check(self, parts: Sequence[SentRequest], wanted: Sequence[tuple[int, int]]) -> None:
         assert_equal, outstanding = self._case.assertEqual, self._outstanding
-        assert_equal(sorted((order, place) for order, places in _places(parts) for place in places), sorted(wanted))
+        assert_equal(sorted((order, index) for order, indexes in _indexes(parts) for index in indexes), sorted(wanted))
         assert_equal((bool(outstanding), outstanding.abandoned), (bool(self._waiting), len(self._abandoned)))
         for key in (*self._waiting, *self._abandoned):
             assert_equal((key, outstanding.is_taken(_adds(key), False)), (key, True))

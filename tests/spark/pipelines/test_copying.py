@@ -24,19 +24,22 @@ class PartCopyTests(SynchronousTestCase):
         self.cluster = Cluster.of(3)
         self.spent = [0, 0]
 
-    def lose(self, place: int, ranges: Ranges) -> None:
+    def lose(self, position: int, ranges: Ranges) -> None:
         """A bookie loses entries."""
         for first, last in ranges:
             for entry_id in range(first, last + 1):
-                self.cluster.bookies[place].entries.pop(entry_id, None)
+                self.cluster.bookies[position].entries.pop(entry_id, None)
 
     def copy(self, write_quorum: int, lacking: dict[int, Ranges]) -> CopyResult:
         """Give bookies back what they lack."""
         addresses = {address.bookie_id: address for address in self.cluster.addresses}
         ensemble = tuple(addresses)
         fragment = LedgerFragment(LEDGER, 0, COUNT - 1, ensemble, Schedule(3, write_quorum, 1), True)
-        losses = [ReplicaLoss(place, ensemble[place], LossKind.MISSING, ranges) for place, ranges in lacking.items()]
-        targets = {place: ensemble[place] for place in lacking}
+        losses = [
+            ReplicaLoss(position, ensemble[position], LossKind.MISSING, ranges)
+            for position, ranges in lacking.items()
+        ]
+        targets = {position: ensemble[position] for position in lacking}
         part = LackingPart(0, fragment, tuple(losses), targets, addresses)
         return LackingPartCopier(self.cluster.pool, part, DIGESTER, self.spend, ReadLimits(batch_bytes=4000)).run()
 
@@ -56,9 +59,9 @@ class PartCopyTests(SynchronousTestCase):
                     0: ((0, COUNT - 1),),
                     2: ((10, 10), (13, 13), (199, 199)),
                 }  # the others have these
-                for place, ranges in lacking.items():
-                    self.lose(place, ranges)
-                lost = [len(kept[place]) - len(self.cluster.bookies[place].entries) for place in (0, 2)]
+                for position, ranges in lacking.items():
+                    self.lose(position, ranges)
+                lost = [len(kept[position]) - len(self.cluster.bookies[position].entries) for position in (0, 2)]
                 done = self.copy(write_quorum, lacking)
                 self.assertEqual([bookie.entries for bookie in self.cluster.bookies], kept)
                 self.assertEqual([done.entries_of[target] for target in ("b0", "b2")], lost)
@@ -85,8 +88,8 @@ class PartCopyTests(SynchronousTestCase):
     def test_lost_entry_read_along(self) -> None:
         """An entry that no replica has is none of the part's unless a target is to get it."""
         self.cluster.store(ENTRIES, 3)
-        for place in range(3):
-            self.lose(place, ((12, 12),))
+        for position in range(3):
+            self.lose(position, ((12, 12),))
         self.lose(0, ((10, 10), (13, 13)))
         done = self.copy(3, {0: ((10, 10), (13, 13))})
         self.assertEqual((done.unreadable, done.entries_of), ({}, {"b0": 2}))
@@ -102,8 +105,8 @@ class PartCopyTests(SynchronousTestCase):
     def test_entries_that_are_lost(self) -> None:
         """An entry that no replica has is named; all others are copied."""
         self.cluster.store(ENTRIES, 3)
-        for place in range(3):
-            self.lose(place, ((50, 50),))
+        for position in range(3):
+            self.lose(position, ((50, 50),))
         self.lose(0, ((0, COUNT - 1),))
         done = self.copy(3, {0: ((0, COUNT - 1),)})
         self.assertEqual(set(done.unreadable), {50})
@@ -112,8 +115,8 @@ class PartCopyTests(SynchronousTestCase):
     def test_target_that_refuses(self) -> None:
         """A target that does not take entries is reported, and the others get theirs."""
         self.cluster.store(ENTRIES, 3)
-        for place in (0, 1):
-            self.lose(place, ((0, COUNT - 1),))
+        for position in (0, 1):
+            self.lose(position, ((0, COUNT - 1),))
         self.cluster.bookies[0].refuses = Status.EREADONLY
         done = self.copy(3, {0: ((0, COUNT - 1),), 1: ((0, COUNT - 1),)})
         self.assertEqual(set(done.failed), {"b0"})

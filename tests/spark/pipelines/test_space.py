@@ -31,7 +31,7 @@ PAYLOADS = [b"%d" % n * 20 for n in range(300)]
 _SECRET = "c2VjcmV0IG9mIGF0IGxlYXN0IDMyIGJ5dGVzIGZvciB0ZXN0cw"
 
 
-class SecuredPlaceTests(ClusterCase):
+class SecuredLocationTests(ClusterCase):
     """A bookie whose HTTP server has TLS, and asks for a certificate or a token."""
 
     skip = missing() or None
@@ -63,7 +63,7 @@ class SecuredPlaceTests(ClusterCase):
         )  # fmt: skip
         self.bookies.append(make_bookie(THREAD.reactor, config))
         THREAD.wait(self.bookies[-1].start)
-        self.place = f"https://{HOST}:{self.bookies[-1].http_port}"
+        self.location = f"https://{HOST}:{self.bookies[-1].http_port}"
 
     def asked(self, keys: dict[str, Any]) -> dict[int, int]:
         """The bytes of each ledger, asked without Spark."""
@@ -71,7 +71,7 @@ class SecuredPlaceTests(ClusterCase):
         from bookkeeper_twisted.spark.task.security import security_settings
 
         security = security_settings(ClientConfig(**keys))
-        ((directory, log_id, n_bytes),) = space._logs_of_bookie(self.place, security)
+        ((directory, log_id, n_bytes),) = space._logs_of_bookie(self.location, security)
         self.assertGreater(n_bytes, 0)
         self.assertNotIn(self.token, repr(security))
         return space.used_in(directory, log_id, security=security)
@@ -91,13 +91,13 @@ class SecuredPlaceTests(ClusterCase):
     def test_refused(self) -> None:
         """No token, one of another key, an authority that is not trusted, and no trust store: each has its reason."""
         nobody = tls_keys(self.files, tls_client_authentication=False)
-        self.refused(f"{self.place}.*: a token or a certificate is needed", UnauthorizedAccessError, nobody)
+        self.refused(f"{self.location}.*: a token or a certificate is needed", UnauthorizedAccessError, nobody)
         Path(self.with_token["client_auth_token_file"]).write_text(self.token[:-4] + "AAAA")
-        self.refused(f"{self.place}.*signature", UnauthorizedAccessError, self.with_token)
+        self.refused(f"{self.location}.*signature", UnauthorizedAccessError, self.with_token)
         self.refused("tlsTrustStore is not set", ConfigError, {})
         self.files.put("trust.pem", authority("another").chain_pem())
         self.refused(
-            f"{self.place}.*the root of its chain is not in the trust store", BookieHandleNotAvailableError, nobody
+            f"{self.location}.*the root of its chain is not in the trust store", BookieHandleNotAvailableError, nobody
         )
 
     def run_usage(self, *arguments: str) -> tuple[int, str, str]:
@@ -105,7 +105,7 @@ class SecuredPlaceTests(ClusterCase):
         session()
         printed, errors = io.StringIO(), io.StringIO()
         with redirect_stdout(printed), redirect_stderr(errors):
-            status = main.main(["--parallelism", "2", "usage", self.place, *arguments])
+            status = main.main(["--parallelism", "2", "usage", self.location, *arguments])
         return status, printed.getvalue(), errors.getvalue()
 
     def test_command(self) -> None:
@@ -125,6 +125,6 @@ class SecuredPlaceTests(ClusterCase):
         from bookkeeper_twisted.spark.pipelines import space
 
         spark, options = session(), options_of(self.with_token)
-        used = space.usage(space.entry_logs(spark, [self.place], options), 2, options=options)
+        used = space.usage(space.entry_logs(spark, [self.location], options), 2, options=options)
         self.assertEqual([row.ledger_id for row in used.collect()], [self.written])
         self.assertNotIn(self.token, used._jdf.queryExecution().toString())

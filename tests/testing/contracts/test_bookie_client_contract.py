@@ -13,7 +13,7 @@ class _Forgetful(MemoryBookies):
     """Answers the first entry of each run only."""
 
     def add(self, bookie_id, adds, done, fresh=False):
-        super().add(bookie_id, adds, lambda name, places, error: done(name, places[:1], error))
+        super().add(bookie_id, adds, lambda name, indexes, error: done(name, indexes[:1], error))
 
 
 class _Careless(MemoryBookies):

@@ -3,7 +3,7 @@
 from .plant import Plant
 
 _SPACE = "spark/pipelines/space.py"
-_TESTS = "tests.spark.pipelines.test_space.SecuredPlaceTests"
+_TESTS = "tests.spark.pipelines.test_space.SecuredLocationTests"
 
 PLANTS = (
     Plant(
@@ -18,7 +18,7 @@ PLANTS = (
         where="_logs_of_bookie",
     ),
     Plant(
-        "tasks ask in clear where the place says https", _SPACE,
+        "tasks ask in clear where the location says https", _SPACE,
         'f"{url.scheme}://{url.netloc}{_PATH}?{query}"', 'f"http://{url.netloc}{_PATH}?{query}"',
         [f"{_TESTS}.test_asked"], where="used_in",
     ),
