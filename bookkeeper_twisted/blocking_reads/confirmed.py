@@ -30,7 +30,7 @@ class UnclosedLedger:
     digester: Digester
 
 
-class _Question:
+class _LacRequest:
     """The request for the LAC of one ledger, and the answers that bookies have given so far."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
@@ -65,17 +65,17 @@ def read_last_add_confirmed(
     :param ledgers: any number of ledgers that are not closed.
     :returns: for each ledger id, the last add confirmed; an error if too few bookies answered.
     """
-    questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
+    lac_requests = {ledger.ledger_id: _LacRequest(ledger) for ledger in ledgers}
     bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)
     for address in sorted(bookies, key=pool.is_suspect):
-        open_questions = [q for q in questions.values() if address in q.ledger.ensemble and not q.answers.suffice]
-        for at in range(0, len(open_questions), _ASKED_AT_ONCE):
-            _ask(pool, address, {q.ledger.ledger_id: q for q in open_questions[at : at + _ASKED_AT_ONCE]})
-    return {ledger_id: question.outcome() for ledger_id, question in questions.items()}
+        pending = [r for r in lac_requests.values() if address in r.ledger.ensemble and not r.answers.suffice]
+        for at in range(0, len(pending), _ASKED_AT_ONCE):
+            _ask(pool, address, {r.ledger.ledger_id: r for r in pending[at : at + _ASKED_AT_ONCE]})
+    return {ledger_id: lac_request.outcome() for ledger_id, lac_request in lac_requests.items()}
 
 
-def _ask(pool: SocketPool, address: Address, questions: Mapping[int, _Question]) -> None:
-    ledger_ids = list(questions)
+def _ask(pool: SocketPool, address: Address, lac_requests: Mapping[int, _LacRequest]) -> None:
+    ledger_ids = list(lac_requests)
     send = partial(requests.send_lac_reads, ledger_ids=ledger_ids)
     receive = partial(requests.receive_lacs, ledger_ids=ledger_ids)
     asked = OutstandingRequest(pool, address, 3, send, receive)
@@ -84,5 +84,5 @@ def _ask(pool: SocketPool, address: Address, questions: Mapping[int, _Question])
     except BookKeeperError as error:
         pool.health.failed(address.bookie_id, error)
         answers = dict.fromkeys(ledger_ids, error)
-    for ledger_id, question in questions.items():
-        question.answered(address, answers[ledger_id])
+    for ledger_id, lac_request in lac_requests.items():
+        lac_request.answered(address, answers[ledger_id])

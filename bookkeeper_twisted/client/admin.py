@@ -205,14 +205,14 @@ class BookKeeperAdmin:
 
     async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
         """Ask every writable bookie for its disk space; return, by bookie id, the answer or the error of the bookie."""
-        questions = {
+        requests = {
             bookie_id: SharedResult[DiskSpace | BookKeeperError]()
             for bookie_id in sorted(await self.writable_bookies())
         }
         # all requests were sent before this loop, so the bookies answer concurrently
-        for bookie_id, question in questions.items():
-            question.run(self._disk_space(bookie_id))
-        return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
+        for bookie_id, request in requests.items():
+            request.run(self._disk_space(bookie_id))
+        return {bookie_id: await request.wait() for bookie_id, request in requests.items()}
 
     async def _disk_space(self, bookie_id: str) -> DiskSpace | BookKeeperError:
         try:

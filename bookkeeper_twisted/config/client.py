@@ -181,7 +181,7 @@ class ClientConfig(MetadataConfig):
         "most weight of a bookie, in medians of all; 0: no limit",
     )  # fmt: skip
     get_bookie_info_interval_seconds: float = setting(
-        "getBookieInfoIntervalSeconds", 86400.0, decimal(0.001), "time between questions for free space", unit="s"
+        "getBookieInfoIntervalSeconds", 86400.0, decimal(0.001), "time between requests for free space", unit="s"
     )
     get_bookie_info_retry_interval_seconds: float = setting(
         "getBookieInfoRetryIntervalSeconds", 60.0, decimal(0.001), "the same, of a bookie that did not answer", unit="s"

@@ -262,7 +262,7 @@ class ApiPage(Resource):
         access = request.site.access() if isinstance(request.site, BoundedSite) else None
         if access is not None and action is not None:
             handler = partial(_if_permitted, handler, access, action)
-        answering = Deferred.fromCoroutine(handler(question_of(request)))
+        answering = Deferred.fromCoroutine(handler(api_request_of(request)))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         if request.method in _CHANGING:
             answering.addCallback(self._say, request)
@@ -320,18 +320,18 @@ def _page(handlers: Mapping[str, Handler], routes: Sequence[Route]) -> ApiPage:
     )  # fmt: skip
 
 
-async def _if_sensible(handler: Handler, route: Route, question: ApiRequest) -> Answer:
+async def _if_sensible(handler: Handler, route: Route, request: ApiRequest) -> Answer:
     """Check the query string of a request, then call its handler."""
-    question.check(route)
-    return await handler(question)
+    request.check(route)
+    return await handler(request)
 
 
-async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, question: ApiRequest) -> Answer:
+async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, request: ApiRequest) -> Answer:
     """Call the handler of a request if the authorizer permits the action to the principal; else answer with 403."""
-    ledger_id = question.number("ledger_id", -1) if action in _OF_LEDGERS else None
-    if await access.permits(question.principal, question.peer, action, ledger_id):
-        return await handler(question)
-    return Answer(f"Forbidden\nThe rules do not allow {action.value} to {question.principal.name or 'nobody'}", 403)
+    ledger_id = request.number("ledger_id", -1) if action in _OF_LEDGERS else None
+    if await access.permits(request.principal, request.peer, action, ledger_id):
+        return await handler(request)
+    return Answer(f"Forbidden\nThe rules do not allow {action.value} to {request.principal.name or 'nobody'}", 403)
 
 
 def _finish(answer: Answer, request: Request) -> None:
@@ -342,7 +342,7 @@ def _finish(answer: Answer, request: Request) -> None:
     request.finish()
 
 
-def question_of(request: Request) -> ApiRequest:
+def api_request_of(request: Request) -> ApiRequest:
     """Return the parameters, body, client address and principal of a ``request``, for its handler."""
     parameters = {
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")

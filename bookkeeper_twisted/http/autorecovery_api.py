@@ -68,7 +68,7 @@ class AutorecoveryApi:
         return AutorecoveryAdmin((await self._connect()).client.metadata)
 
     @routed(Route("GET", "/api/v1/autorecovery/status", "whether auditors and workers are to work"))
-    async def _status(self, question: ApiRequest) -> Answer:
+    async def _status(self, request: ApiRequest) -> Answer:
         return json_answer({"enabled": await (await self._admin()).is_enabled()})
 
     @routed(
@@ -76,8 +76,8 @@ class AutorecoveryApi:
               parameters=(Parameter("enabled", "whether they are to work", "boolean", required=True),),
               refusals=(400,)),
     )  # fmt: skip
-    async def _set_status(self, question: ApiRequest) -> Answer:
-        wanted = question.parameters.get("enabled")
+    async def _set_status(self, request: ApiRequest) -> Answer:
+        wanted = request.parameters.get("enabled")
         if wanted not in ("true", "false"):
             return Answer("enabled must be true or false", 400)
         await (await self._admin()).set_enabled(wanted == "true")
@@ -92,21 +92,21 @@ class AutorecoveryApi:
                           Parameter("printreplicationworkerid", "whether to show the worker that has each ledger, and "
                                     "why it does not repair it", "boolean")), refusals=(404,)),
     )  # fmt: skip
-    async def _list(self, question: ApiRequest) -> Answer:
+    async def _list(self, request: ApiRequest) -> Answer:
         """Answer with the ids of underreplicated ledgers, and with details about them if query parameters ask for them.
 
         ``printmissingreplica`` adds the bookies whose replicas are missing.  ``printreplicationworkerid``, which
         Apache's bookie does not have, adds the text in the replication lock of each ledger.
         """
-        admin, parameters = await self._admin(), question.parameters
+        admin, parameters = await self._admin(), request.parameters
         marked = admin.underreplicated(
             parameters.get("missingreplica", ""), parameters.get("excludingmissingreplica", "")
         )  # fmt: skip
         found = {ledger_id: mark async for ledger_id, mark in marked}
         if not found:
             return Answer("No under replicated ledgers found", _NOT_FOUND)
-        with_replicas = question.flag("printmissingreplica")
-        if question.flag("printreplicationworkerid"):
+        with_replicas = request.flag("printmissingreplica")
+        if request.flag("printreplicationworkerid"):
             texts = await admin.recovering()
             return json_answer({str(i): _shown(texts.get(i), mark, with_replicas) for i, mark in found.items()})
         if with_replicas:
@@ -116,7 +116,7 @@ class AutorecoveryApi:
     @routed(
         Route("GET", "/api/v1/autorecovery/who_is_auditor", "bookie id of the auditor", refusals=(404,), content=TEXT),
     )  # fmt: skip
-    async def _auditor(self, question: ApiRequest) -> Answer:
+    async def _auditor(self, request: ApiRequest) -> Answer:
         auditor = await (await self._admin()).auditor()
         return Answer("No auditor elected", _NOT_FOUND) if auditor is None else Answer(f"Auditor: {auditor}")
 
@@ -124,7 +124,7 @@ class AutorecoveryApi:
         Route("PUT", "/api/v1/autorecovery/trigger_audit", "has the auditor look for lost bookies now",
               refusals=(400,), content=TEXT),
     )  # fmt: skip
-    async def _trigger(self, question: ApiRequest) -> Answer:
+    async def _trigger(self, request: ApiRequest) -> Answer:
         await (await self._admin()).trigger_audit()
         return Answer("Success trigger audit.")
 
@@ -132,7 +132,7 @@ class AutorecoveryApi:
         Route("GET", "/api/v1/autorecovery/lost_bookie_recovery_delay",
               "seconds between the loss of a bookie and the audit", content=TEXT)
     )
-    async def _delay(self, question: ApiRequest) -> Answer:
+    async def _delay(self, request: ApiRequest) -> Answer:
         return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
 
     @routed(
@@ -141,8 +141,8 @@ class AutorecoveryApi:
               body=(Parameter("delay_seconds", "the seconds", "integer", required=True),),
               refusals=(400, 404), content=TEXT),
     )  # fmt: skip
-    async def _set_delay(self, question: ApiRequest) -> Answer:
-        body = _members(question, "delay_seconds")
+    async def _set_delay(self, request: ApiRequest) -> Answer:
+        body = _members(request, "delay_seconds")
         if body is None:
             return Answer("No request body provide.", _NOT_FOUND)
         seconds = body.get("delay_seconds")
@@ -159,9 +159,9 @@ class AutorecoveryApi:
                     Parameter("delete_cookie", "whether to delete its cookie at the end", "boolean")),
               refusals=(400, 404), content=TEXT),
     )  # fmt: skip
-    async def _decommission(self, question: ApiRequest) -> Answer:
+    async def _decommission(self, request: ApiRequest) -> Answer:
         """Begin the decommission of a bookie; it continues after the answer and logs its result."""
-        body = _members(question, "bookie_src", "delete_cookie")
+        body = _members(request, "bookie_src", "delete_cookie")
         if body is None:
             return Answer("Null request body for DecommissionService.", _NOT_FOUND)
         bookie_id, delete = body.get("bookie_src"), body.get("delete_cookie", False)
@@ -197,12 +197,12 @@ class AutorecoveryApi:
                     Parameter("delete_cookie", "whether to delete their cookies at the end", "boolean")),
               refusals=(400, 404), content=TEXT),
     )  # fmt: skip
-    async def _recover(self, question: ApiRequest) -> Answer:
+    async def _recover(self, request: ApiRequest) -> Answer:
         """Begin to copy the entries of lost bookies to others; this continues after the answer and logs its result.
 
         The parameter ``bookie_dest``, which names bookies to copy to, is ignored, as in Apache's bookie.
         """
-        body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
+        body = _members(request, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:
             return Answer("No request body provide.", _NOT_FOUND)
         bookies, delete = body.get("bookie_src"), body.get("delete_cookie", False)
@@ -263,16 +263,16 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
     return shown | {"missingReplicas": list(mark.replicas)} if with_replicas else shown
 
 
-def _members(question: ApiRequest, *known: str) -> Mapping[str, Any] | None:
+def _members(request: ApiRequest, *known: str) -> Mapping[str, Any] | None:
     """Return the body of a request as a JSON object.
 
     :returns: the object; None if there is no body; an empty object if the body is JSON but not an object.
     :raises IncorrectParameterError: the object has members other than ``known``.
     """
-    if not question.body.strip():
+    if not request.body.strip():
         return None
     try:
-        body = question.json()
+        body = request.json()
     except IncorrectParameterError:
         return {}
     check_members(body, known, "the body")

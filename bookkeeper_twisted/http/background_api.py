@@ -32,7 +32,7 @@ class BackgroundApi:
     # -- garbage collection --
 
     @routed(Route("GET", "/api/v1/bookie/gc", "whether a forced run is at work", refusals=(503,), hint=_COLLECTING))
-    async def _is_forced(self, question: ApiRequest) -> Answer:
+    async def _is_forced(self, request: ApiRequest) -> Answer:
         return json_answer({"is_in_force_gc": _text(self._work().collection().forced)})
 
     @routed(
@@ -41,8 +41,8 @@ class BackgroundApi:
               body=(Parameter("forceMajor", "major compactions", "boolean"),
                     Parameter("forceMinor", "minor compactions", "boolean")), refusals=(400, 503)),
     )  # fmt: skip
-    async def _collect(self, question: ApiRequest) -> Answer:
-        major, minor = question.switches({"forceMajor": True, "forceMinor": True})
+    async def _collect(self, request: ApiRequest) -> Answer:
+        major, minor = request.switches({"forceMajor": True, "forceMinor": True})
         self._work().collect(major, minor)
         return json_answer(f"Triggered GC on BookieServer: {self._admin.bookie_id}")
 
@@ -51,7 +51,7 @@ class BackgroundApi:
               "for each directory: what is at work, when the last compactions ended, how many "
               "there were", refusals=(503,)),
     )  # fmt: skip
-    async def _details(self, question: ApiRequest) -> Answer:
+    async def _details(self, request: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer([_details(status, directory) for directory in status.directories])
 
@@ -60,7 +60,7 @@ class BackgroundApi:
               "bytes copied and to be copied, seconds to the end, damaged entry logs, the last "
               "failure", refusals=(503,)),
     )  # fmt: skip
-    async def _progress(self, question: ApiRequest) -> Answer:
+    async def _progress(self, request: ApiRequest) -> Answer:
         """Answer with the progress of garbage collection; Apache's bookie has no such page."""
         status = self._work().collection()
         return json_answer(
@@ -84,15 +84,15 @@ class BackgroundApi:
               parameters=(Parameter("directory", "the directory of an entry log"),
                           Parameter("log_id", "its id", "integer", least=0)), refusals=(400, 404, 503)),
     )  # fmt: skip
-    async def _entry_logs(self, question: ApiRequest) -> Answer:
+    async def _entry_logs(self, request: ApiRequest) -> Answer:
         """Answer with a list of the entry logs, or with the size of each ledger's entries in the log in the request."""
-        directory = question.parameters.get("directory")
+        directory = request.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()
             return json_answer(
                 [{"directory": each.directory, "logId": each.log_id, "fileBytes": each.n_bytes} for each in logs]
             )
-        log_id = question.number("log_id", -1)
+        log_id = request.number("log_id", -1)
         if log_id < 0:
             raise IncorrectParameterError("log_id is missing: an entry log has a directory and an id")
         ledgers = await self._work().ledgers_of(directory, log_id)
@@ -104,7 +104,7 @@ class BackgroundApi:
         Route("GET", "/api/v1/bookie/gc/suspend_compaction",
               "which compactions are suspended", refusals=(503,), hint=_SUSPENDING)
     )
-    async def _is_suspended(self, question: ApiRequest) -> Answer:
+    async def _is_suspended(self, request: ApiRequest) -> Answer:
         status = self._work().collection()
         return json_answer(
             {
@@ -118,8 +118,8 @@ class BackgroundApi:
               body=(Parameter("suspendMajor", "major compactions", "boolean"),
                     Parameter("suspendMinor", "minor compactions", "boolean")), refusals=(400, 503)),
     )  # fmt: skip
-    async def _suspend(self, question: ApiRequest) -> Answer:
-        major, minor = _kinds(question, "suspendMajor", "suspendMinor")
+    async def _suspend(self, request: ApiRequest) -> Answer:
+        major, minor = _kinds(request, "suspendMajor", "suspendMinor")
         self._work().suspend_compaction(major, minor)
         return self._confirmation("Suspend", major, minor)
 
@@ -128,8 +128,8 @@ class BackgroundApi:
               body=(Parameter("resumeMajor", "major compactions", "boolean"),
                     Parameter("resumeMinor", "minor compactions", "boolean")), refusals=(400, 503), hint=_RESUMING),
     )  # fmt: skip
-    async def _resume(self, question: ApiRequest) -> Answer:
-        major, minor = _kinds(question, "resumeMajor", "resumeMinor")
+    async def _resume(self, request: ApiRequest) -> Answer:
+        major, minor = _kinds(request, "resumeMajor", "resumeMinor")
         self._work().resume_compaction(major, minor)
         return self._confirmation("Resume", major, minor)
 
@@ -138,7 +138,7 @@ class BackgroundApi:
         return json_answer(", ".join(f"{verb} {kind} on BookieServer: {self._server()}" for kind in kinds))
 
     @routed(Route("PUT", "/api/v1/bookie/gc/cancel_compaction", "ends the compaction at work", refusals=(503,)))
-    async def _cancel(self, question: ApiRequest) -> Answer:
+    async def _cancel(self, request: ApiRequest) -> Answer:
         self._work().cancel_compaction()
         return json_answer(f"Cancelled compaction on BookieServer: {self._server()}")
 
@@ -149,7 +149,7 @@ class BackgroundApi:
               "false for each index: it uses the space of deleted rows again, so it "
               "is never compacted", refusals=(503,), hint=_LOCATIONS),
     )  # fmt: skip
-    async def _locations(self, question: ApiRequest) -> Answer:
+    async def _locations(self, request: ApiRequest) -> Answer:
         """Answer that no index is being compacted; the answer names each index.
 
         Indexes of this bookie need no compaction, because each commit reuses the space of deleted rows.
@@ -162,8 +162,8 @@ class BackgroundApi:
               body=(Parameter("entryLocationRocksDBCompact", "whether to compact", "boolean"),
                     Parameter("entryLocations", "paths of indexes, separated by commas")), refusals=(400, 503)),
     )  # fmt: skip
-    async def _compact_locations(self, question: ApiRequest) -> Answer:
-        body = question.members("entryLocationRocksDBCompact", "entryLocations")
+    async def _compact_locations(self, request: ApiRequest) -> Answer:
+        body = request.members("entryLocationRocksDBCompact", "entryLocations")
         if not body:
             return Answer("Empty request body", _BAD_REQUEST)
         if not switch(body, "entryLocationRocksDBCompact", False):
@@ -182,7 +182,7 @@ class BackgroundApi:
     # -- scrub --
 
     @routed(Route("GET", "/api/v1/bookie/scrub", "state and progress of the scrub", refusals=(503,)))
-    async def _scrub(self, question: ApiRequest) -> Answer:
+    async def _scrub(self, request: ApiRequest) -> Answer:
         status = self._work().scrub()
         return json_answer(
             {
@@ -199,9 +199,9 @@ class BackgroundApi:
         Route("GET", "/api/v1/bookie/scrub/findings", "the damage that the scrub found, a thousand to a page",
               parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(503,)),
     )  # fmt: skip
-    async def _findings(self, question: ApiRequest) -> Answer:
+    async def _findings(self, request: ApiRequest) -> Answer:
         """Answer with at most a thousand ranges of entries that the scrub has found damaged."""
-        page = question.number("page", 1)
+        page = request.number("page", 1)
         found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
         return json_answer(
             [
@@ -217,12 +217,12 @@ class BackgroundApi:
         )
 
     @routed(Route("PUT", "/api/v1/bookie/scrub", "begins a pass of the scrub", refusals=(503,)))
-    async def _start_scrub(self, question: ApiRequest) -> Answer:
+    async def _start_scrub(self, request: ApiRequest) -> Answer:
         self._work().start_scrub()
         return json_answer(f"Triggered scrub on BookieServer: {self._admin.bookie_id}")
 
     @routed(Route("PUT", "/api/v1/bookie/scrub/suspend", "suspends the scrub, the next passes too", refusals=(503,)))
-    async def _suspend_scrub(self, question: ApiRequest) -> Answer:
+    async def _suspend_scrub(self, request: ApiRequest) -> Answer:
         self._work().suspend_scrub()
         return json_answer(f"Suspend scrub on BookieServer: {self._server()}")
 
@@ -230,26 +230,26 @@ class BackgroundApi:
         Route("PUT", "/api/v1/bookie/scrub/cancel",
               "ends the pass at work; the next timed one goes on there", refusals=(503,))
     )
-    async def _cancel_scrub(self, question: ApiRequest) -> Answer:
+    async def _cancel_scrub(self, request: ApiRequest) -> Answer:
         self._work().cancel_scrub()
         return json_answer(f"Cancelled scrub on BookieServer: {self._server()}")
 
     @routed(Route("PUT", "/api/v1/bookie/scrub/resume", "resumes the scrub", refusals=(503,)))
-    async def _resume_scrub(self, question: ApiRequest) -> Answer:
+    async def _resume_scrub(self, request: ApiRequest) -> Answer:
         self._work().resume_scrub()
         return json_answer(f"Resume scrub on BookieServer: {self._server()}")
 
 
-def _kinds(question: ApiRequest, major: str, minor: str) -> Sequence[bool]:
+def _kinds(request: ApiRequest, major: str, minor: str) -> Sequence[bool]:
     """Return two values: whether the body of a request asks for major compactions, and whether for minor compactions.
 
     :param major: name of the member for major compactions.
     :param minor: name of the member for minor compactions.
     :raises IncorrectParameterError: the body asks for neither.
     """
-    if not question.body.strip():
+    if not request.body.strip():
         raise IncorrectParameterError("Empty request body")
-    wanted = question.switches({major: False, minor: False})
+    wanted = request.switches({major: False, minor: False})
     if not any(wanted):
         raise IncorrectParameterError(f"No {major} or {minor} params found")
     return wanted

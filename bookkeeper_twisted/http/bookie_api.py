@@ -43,7 +43,7 @@ class BookieApi:
         return self._admin.state().phase is Phase.SERVING
 
     @routed(*HEARTBEAT)
-    async def _heartbeat(self, question: ApiRequest) -> Answer:
+    async def _heartbeat(self, request: ApiRequest) -> Answer:
         state = self._admin.state()
         return Answer("OK\n") if state.phase is Phase.SERVING else Answer(_describe(state), _UNAVAILABLE)
 
@@ -51,7 +51,7 @@ class BookieApi:
         Route("GET", "/api/v1/bookie/is_ready",
               "OK once the bookie serves", refusals=(503,), content=TEXT, access=Access.ANYONE),
     )  # fmt: skip
-    async def _is_ready(self, question: ApiRequest) -> Answer:
+    async def _is_ready(self, request: ApiRequest) -> Answer:
         return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
 
     @routed(
@@ -59,7 +59,7 @@ class BookieApi:
               "running, read-only, shutting down, adds of high priority; ``reasons`` if it is "
               "read-only or has failed", access=Access.ANYONE),
     )  # fmt: skip
-    async def _state(self, question: ApiRequest) -> Answer:
+    async def _state(self, request: ApiRequest) -> Answer:
         state = self._admin.state()
         found: dict[str, object] = {
             "running": state.phase is Phase.SERVING,
@@ -70,7 +70,7 @@ class BookieApi:
         return json_answer(found | ({"reasons": state.reasons} if state.reasons else {}))
 
     @routed(Route("GET", "/api/v1/bookie/state/readonly", "whether the bookie is read-only"))
-    async def _read_only(self, question: ApiRequest) -> Answer:
+    async def _read_only(self, request: ApiRequest) -> Answer:
         return json_answer({"readOnly": self._admin.state().read_only})
 
     @routed(
@@ -79,12 +79,12 @@ class BookieApi:
               body=(Parameter("readOnly", "what it should be", "boolean", required=True),), refusals=(400, 503),
               is_logged=True),
     )  # fmt: skip
-    async def _set_read_only(self, question: ApiRequest) -> Answer:
+    async def _set_read_only(self, request: ApiRequest) -> Answer:
         """Make the bookie read-only or writable, as the body says.
 
         The answer is an error if the bookie must stay read-only for another reason, for example a full disk.
         """
-        wanted = question.members("readOnly").get("readOnly")
+        wanted = request.members("readOnly").get("readOnly")
         if not isinstance(wanted, bool):
             return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
         if wanted and self._admin.configuration().get("readOnlyModeEnabled") == "false":
@@ -94,13 +94,13 @@ class BookieApi:
         state = self._admin.state()
         if state.reasons != before:
             text = "the bookie is set read-only by {peer}" if wanted else "{peer} has the bookie set read-only no more"
-            self._log.info(text, peer=question.peer)
+            self._log.info(text, peer=request.peer)
         if state.read_only is not wanted:
             return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
         return json_answer({"readOnly": state.read_only})
 
     @routed(Route("GET", "/api/v1/bookie/info", "total and free bytes of its ledger disks"))
-    async def _info(self, question: ApiRequest) -> Answer:
+    async def _info(self, request: ApiRequest) -> Answer:
         """Answer with total and free space of all disks.
 
         Two directories with equal total and equal free space are assumed to be on the same disk, and count once.
@@ -113,7 +113,7 @@ class BookieApi:
         Route("GET", "/api/v1/bookie/sanity", "writes entries to this bookie, reads them back, deletes the ledger",
               refusals=(503,), access=Access.ADMINISTRATOR, changes=True, action=Permission.ADMIN_GET),
     )  # fmt: skip
-    async def _sanity(self, question: ApiRequest) -> Answer:
+    async def _sanity(self, request: ApiRequest) -> Answer:
         """Answer whether the bookie stores entries and returns them; only one such check runs at a time."""
         state = self._admin.state()
         if state.phase is not Phase.SERVING:
@@ -136,16 +136,16 @@ class BookieApi:
         Route("GET", "/api/v1/bookie/list_disk_file", "names of its files",
               parameters=(Parameter("file_type", "``journal``, ``entrylog`` or ``index``; all without it"),)),
     )  # fmt: skip
-    async def _list_disk_file(self, question: ApiRequest) -> Answer:
+    async def _list_disk_file(self, request: ApiRequest) -> Answer:
         """Answer with file names, each followed by a tab; the parameter ``file_type`` selects one type of files."""
         files = await self._admin.files()
         kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
-        wanted = question.parameters.get("file_type", "")
+        wanted = request.parameters.get("file_type", "")
         shown = {wanted: kinds[wanted]} if wanted in kinds else kinds
         return json_answer({f"{kind} files": "".join(f"{name}\t" for name in names) for kind, names in shown.items()})
 
     @routed(Route("GET", "/api/v1/bookie/last_log_mark", "from where each journal would be replayed"))
-    async def _last_log_mark(self, question: ApiRequest) -> Answer:
+    async def _last_log_mark(self, request: ApiRequest) -> Answer:
         marks = await self._admin.marks()
         return json_answer(
             {
@@ -159,7 +159,7 @@ class BookieApi:
               "OK if all configured directories belong to the bookie; new ones join with a "
               "start and ``allowStorageExpansion=true``", content=TEXT),
     )  # fmt: skip
-    async def _expand_storage(self, question: ApiRequest) -> Answer:
+    async def _expand_storage(self, request: ApiRequest) -> Answer:
         """Check that all configured directories belong to the bookie.
 
         The bookie uses a new directory only after its next start.

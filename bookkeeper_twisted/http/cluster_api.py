@@ -84,9 +84,9 @@ def _or_not_found(method: _Method) -> _Method:
     """Make a handler answer with status 404 if the ledger of a request does not exist."""
 
     @wraps(method)
-    async def answer(self: "ClusterApi", question: ApiRequest) -> Answer:
+    async def answer(self: "ClusterApi", request: ApiRequest) -> Answer:
         try:
-            return await method(self, question)
+            return await method(self, request)
         except NoSuchLedgerMetadataError as error:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
 
@@ -116,18 +116,18 @@ class ClusterApi:
               parameters=(Parameter("type", "``rw``: the writable ones, by default; ``ro``: those that are read-only"),
                           Parameter("print_hostnames", "whether to show their hosts", "boolean"))),
     )  # fmt: skip
-    async def _list_bookies(self, question: ApiRequest) -> Answer:
+    async def _list_bookies(self, request: ApiRequest) -> Answer:
         client = await self._connect()
-        read_only = question.parameters.get("type") == "ro"
+        read_only = request.parameters.get("type") == "ro"
         found = await (client.read_only_bookies() if read_only else client.writable_bookies())
         names: dict[str, str | None] = dict.fromkeys(sorted(found))
-        if question.flag("print_hostnames"):
+        if request.flag("print_hostnames"):
             for bookie_id in names:
                 names[bookie_id] = await _host(client, bookie_id)
         return json_answer(names)
 
     @routed(Route("GET", "/api/v1/bookie/list_bookie_info", "disk space of each bookie and of all"))
-    async def _list_bookie_info(self, question: ApiRequest) -> Answer:
+    async def _list_bookie_info(self, request: ApiRequest) -> Answer:
         client = await self._connect()
         spaces = {b: space for b, space in (await client.disk_space()).items() if isinstance(space, DiskSpace)}
         lines = {bookie_id: f": {_space(space)}," for bookie_id, space in spaces.items()}
@@ -135,7 +135,7 @@ class ClusterApi:
         return json_answer({**lines, "ClusterInfo: ": _space(whole)})
 
     @routed(Route("GET", "/api/v1/bookie/cluster_info", "numbers of bookies, the auditor, whether ledgers are marked"))
-    async def _cluster_info(self, question: ApiRequest) -> Answer:
+    async def _cluster_info(self, request: ApiRequest) -> Answer:
         return json_answer(await cluster_info(await self._connect()))
 
     # -- ledgers --
@@ -147,16 +147,16 @@ class ClusterApi:
                           Parameter("decode_meta", "whether to show metadata as JSON objects", "boolean")),
               refusals=(400,)),
     )  # fmt: skip
-    async def _list_ledgers(self, question: ApiRequest) -> Answer:
+    async def _list_ledgers(self, request: ApiRequest) -> Answer:
         """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
         client = await self._connect()
-        if not question.flag("print_metadata"):
+        if not request.flag("print_metadata"):
             # This builds the same JSON as json_answer(), line by line while the ids arrive, because there may be
             # hundreds of thousands of ledgers.
             lines = [f'  "{ledger_id}" : null' async for ledger_id in client.client.list_ledgers()]
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)
-        page, found, number = max(1, question.number("page", 1)), dict[str, object](), 0
+        page, found, number = max(1, request.number("page", 1)), dict[str, object](), 0
         async for ledger_id in client.client.list_ledgers():
             number += 1
             if (page - 1) * LEDGERS_A_PAGE < number <= page * LEDGERS_A_PAGE:
@@ -165,7 +165,7 @@ class ClusterApi:
                 except NoSuchLedgerMetadataError:
                     continue
                 found[str(ledger_id)] = (
-                    _as_json(ledger_id, metadata) if question.flag("decode_meta") else _as_stored(metadata)
+                    _as_json(ledger_id, metadata) if request.flag("decode_meta") else _as_stored(metadata)
                 )
             elif found:
                 break
@@ -175,8 +175,8 @@ class ClusterApi:
         Route("GET", "/api/v1/ledger/metadata", "the metadata of a ledger, without its password",
               parameters=(_LEDGER_ID,), refusals=(400, 404)),
     )  # fmt: skip
-    async def _ledger_metadata(self, question: ApiRequest) -> Answer:
-        ledger_id = question.number("ledger_id", -1)
+    async def _ledger_metadata(self, request: ApiRequest) -> Answer:
+        ledger_id = request.number("ledger_id", -1)
         if ledger_id < 0:
             return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
         metadata = await (await self._connect()).client.ledger_metadata(ledger_id)
@@ -191,10 +191,10 @@ class ClusterApi:
               refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
     @_or_not_found
-    async def _read_ledger(self, question: ApiRequest) -> Answer:
+    async def _read_ledger(self, request: ApiRequest) -> Answer:
         """Answer with at most one page of entries of a ledger, as ASCII text; replace bytes that are not ASCII."""
-        ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
-        last, page = question.number("end_entry_id", -1), question.number("page", -1)
+        ledger_id, first = request.number("ledger_id", -1), request.number("start_entry_id", 0)
+        last, page = request.number("end_entry_id", -1), request.number("page", -1)
         if ledger_id < 0:
             return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
         found: dict[str, str] = {}
@@ -210,7 +210,7 @@ class ClusterApi:
             end, size = min(end, first + ENTRIES_A_PAGE - 1), 0
             self._reads.log(
                 self._log.info, "entries {first} to {last} of ledger {ledger_id} are read over HTTP by {peer}",
-                question.peer, first=first, last=end, ledger_id=ledger_id,
+                request.peer, first=first, last=end, ledger_id=ledger_id,
             )  # fmt: skip
             while first <= end and size < MAX_BYTES:
                 for entry in await reader.read(first, min(end, first + _AT_ONCE - 1)):
@@ -225,12 +225,12 @@ class ClusterApi:
               refusals=(400, 404), action=Permission.DELETE),
     )  # fmt: skip
     @_or_not_found
-    async def _delete_ledger(self, question: ApiRequest) -> Answer:
-        ledger_id = question.number("ledger_id", -1)
+    async def _delete_ledger(self, request: ApiRequest) -> Answer:
+        ledger_id = request.number("ledger_id", -1)
         if ledger_id < 0:
             return Answer("Not ledger found. Should provide ledger_id=<id>", _NOT_FOUND)
         await (await self._connect()).delete_ledger(ledger_id)
-        self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=question.peer)
+        self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=request.peer)
         return json_answer(f"Deleted ledger: {ledger_id}")
 
 

@@ -75,7 +75,7 @@ class LimitsApi:
               "each speed limit: the limit, what of it is in force, what was granted, how long "
               "requests waited, and the jobs that use it", refusals=(503,)),
     )  # fmt: skip
-    async def _limits(self, question: ApiRequest) -> Answer:
+    async def _limits(self, request: ApiRequest) -> Answer:
         return json_answer(limits_value(self._groups()))
 
     @routed(
@@ -86,9 +86,9 @@ class LimitsApi:
                     Parameter(_REPLICATION_ADAPTIVE, "``latencyBoundMs`` of autorecovery", "object")),
               refusals=(400, 404, 503), is_logged=True),
     )  # fmt: skip
-    async def _set_limits(self, question: ApiRequest) -> Answer:
+    async def _set_limits(self, request: ApiRequest) -> Answer:
         """Change the limits that the body of the request names; answer with all limits, as after a GET request."""
-        groups, body = self._groups(), question.json()
+        groups, body = self._groups(), request.json()
         if not body.keys() & {*groups, _LIMITERS}:
             raise IncorrectParameterError(
                 f'The body should be {{"{_LIMITERS}" : {{"<name>" : {{"{_ENTRIES}" : n, "{_BYTES}" : n}}}}, '
@@ -103,8 +103,8 @@ class LimitsApi:
         for name, now in _texts(groups).items():
             if now != before[name]:
                 self._log.info("{name}: {before} -> {now}, set by {peer}", name=name, before=before[name], now=now,
-                               peer=question.peer)  # fmt: skip
-        return await self._limits(question)
+                               peer=request.peer)  # fmt: skip
+        return await self._limits(request)
 
 
 class ConfigurationApi:
@@ -114,7 +114,7 @@ class ConfigurationApi:
         self._admin = admin
 
     @routed(Route("GET", "/api/v1/config/server_config", "the configuration in force"))
-    async def _configuration(self, question: ApiRequest) -> Answer:
+    async def _configuration(self, request: ApiRequest) -> Answer:
         return json_answer(self._admin.configuration())
 
     @routed(
@@ -123,12 +123,12 @@ class ConfigurationApi:
               body=(Parameter("*", "the value of the key of this name"),),
               refusals=(400, 404, 503), content=TEXT, is_logged=True),
     )  # fmt: skip
-    async def _configure(self, question: ApiRequest) -> Answer:
-        if not question.body.strip():
+    async def _configure(self, request: ApiRequest) -> Answer:
+        if not request.body.strip():
             return Answer("Request body not found. should contains k-v pairs", 404)
         before = self._admin.configuration()
-        self._admin.configure({key: _as_text(value, key) for key, value in question.json().items()})
-        log_changes(before, self._admin.configuration(), question.peer)
+        self._admin.configure({key: _as_text(value, key) for key, value in request.json().items()})
+        log_changes(before, self._admin.configuration(), request.peer)
         return Answer("Success set server config.")
 
 
@@ -149,7 +149,7 @@ class LogLevelsApi:
         return levels_by_namespace([pair for pair in self._configuration()[_LEVELS].split(",") if pair])
 
     @routed(Route("GET", _LEVELS_PATH, "the levels of the log, by namespace"))
-    async def _shown(self, question: ApiRequest) -> Answer:
+    async def _shown(self, request: ApiRequest) -> Answer:
         return json_answer({DEFAULT: self._configuration()[_LEVEL], **self._levels()})
 
     @routed(
@@ -157,12 +157,12 @@ class LogLevelsApi:
               body=(Parameter("*", "the level of the namespace of this name; null: that of the namespace above it"),),
               refusals=(400,), is_logged=True),
     )  # fmt: skip
-    async def _set(self, question: ApiRequest) -> Answer:
+    async def _set(self, request: ApiRequest) -> Answer:
         """Change the level of each namespace in the body; answer with all levels, as after a GET request.
 
         With null, a namespace loses its own level, so that the level of its parent is valid for it.
         """
-        levels, body = self._levels(), question.json()
+        levels, body = self._levels(), request.json()
         if not body:
             raise IncorrectParameterError('The body should be {"<namespace>" : "<level>"}; null drops a level')
         for namespace, level in body.items():
@@ -176,8 +176,8 @@ class LogLevelsApi:
             raise IncorrectParameterError(f"{len(levels)} namespaces are more than {_MOST_LEVELS}")
         before = self._configuration()
         self._configure({_LEVELS: levels_text(levels)})
-        log_changes(before, self._configuration(), question.peer)
-        return await self._shown(question)
+        log_changes(before, self._configuration(), request.peer)
+        return await self._shown(request)
 
 
 def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) -> None:

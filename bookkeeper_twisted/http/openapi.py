@@ -37,11 +37,11 @@ class DescriptionApi:
         self._routes = routes
 
     @routed(Route("GET", "/", "the paths of this server, one a line", content=TEXT))
-    async def _listing(self, question: ApiRequest) -> Answer:
+    async def _listing(self, request: ApiRequest) -> Answer:
         return Answer("".join(f"{path}\n" for path in sorted({route.path for route in self._routes} - {"/"})))
 
     @routed(Route("GET", "/api/v1/openapi.json", "the OpenAPI document of all operations, for programs"))
-    async def _document(self, question: ApiRequest) -> Answer:
+    async def _document(self, request: ApiRequest) -> Answer:
         return json_answer(openapi_document(self._routes))
 
 

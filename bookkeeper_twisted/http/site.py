@@ -34,7 +34,7 @@ class _AutorecoveryProcess:
     """Answers ``/heartbeat`` of a process without a bookie."""
 
     @routed(*HEARTBEAT)
-    async def _alive(self, question: ApiRequest) -> Answer:
+    async def _alive(self, request: ApiRequest) -> Answer:
         return Answer("OK\n")
 
 

@@ -1,6 +1,6 @@
 """A scan of the entries of which one bookie should have a replica, without I/O.
 
-The methods of :class:`ReplicaScan` are generators.  They yield questions: batch reads, or single reads of some entries.
+The methods of :class:`ReplicaScan` are generators.  They yield reads: batch reads, or single reads of some entries.
 The caller asks the bookie, and sends the answer into the generator.  The scan verifies every entry, and compares the
 ledger length in an entry with the ledger length in the entry before it.  It records findings: ranges of entries in the
 same state.  An entry has one of five states:
@@ -55,7 +55,7 @@ class Finding:
 
 
 @attrs.frozen
-class BatchQuestion:
+class ReplicaBatchRead:
     """A batch read to send: it asks for a number of consecutive entries in one reply."""
 
     first: int
@@ -63,18 +63,19 @@ class BatchQuestion:
 
 
 @attrs.frozen
-class Singles:
+class ReplicaSingleReads:
     """Single reads to send: one request for each of the entries ``entry_ids``."""
 
     entry_ids: Sequence[int]
 
 
-Question = BatchQuestion | Singles
+ReplicaRead = ReplicaBatchRead | ReplicaSingleReads
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""An answer to a :class:`BatchQuestion` (a run) or to :class:`Singles` (bytes or errors by entry id), or an error."""
+"""The answer of a bookie to a read: a run to a :class:`ReplicaBatchRead`, bytes or errors by entry id to
+:class:`ReplicaSingleReads`, or an error."""
 
-Scanning = Generator[Question, Answer, None]
+Scanning = Generator[ReplicaRead, Answer, None]
 
 
 def state_of(error: Exception) -> str:
@@ -118,12 +119,12 @@ class ReplicaScan:
     def whole(self, first: int, last: int) -> Scanning:
         """Scan every entry of ``first .. last``, inclusive, that the bookie at this position keeps.
 
-        :returns: a generator that yields read requests for the bookie; send the answer to each into the generator.
+        :returns: a generator that yields reads for the bookie; send the answer to each into the generator.
             After its end, :attr:`findings` is complete.
         """
         at, self._length = first, None
         while at <= last and self.batching:
-            answer = yield BatchQuestion(at, last - at + 1)
+            answer = yield ReplicaBatchRead(at, last - at + 1)
             if isinstance(answer, EntryRun):
                 self._batch(answer)
             elif isinstance(answer, Exception) and _says_all(answer):
@@ -146,19 +147,19 @@ class ReplicaScan:
         """Scan the entries ``entry_ids`` by single reads.
 
         :param entry_ids: ascending ids of entries that the bookie at this position keeps.
-        :returns: a generator that yields read requests for the bookie; send the answer to each into the generator.
+        :returns: a generator that yields reads for the bookie; send the answer to each into the generator.
         """
         for start in range(0, len(entry_ids), MAX_SINGLE_READS):
             wanted = entry_ids[start : start + MAX_SINGLE_READS]
             if not (yield from self._each(wanted, entry_ids[-1])):
                 return
 
-    def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
+    def _each(self, wanted: Sequence[int], last: int) -> Generator[ReplicaRead, Answer, bool]:
         """Read entries by single reads, and record the state of each entry.
 
         :returns: False if the scan ends, because an error applies to all later entries, too.
         """
-        answer = yield Singles(wanted)
+        answer = yield ReplicaSingleReads(wanted)
         if isinstance(answer, EntryRun):
             answer = UnexpectedConditionError(f"a batch of ledger {self._ledger_id} where entries were asked for")
         if isinstance(answer, BookKeeperError):
@@ -193,7 +194,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # Record only the entries before the damaged one.  The next question starts at the damaged entry.
+                # Record only the entries before the damaged one.  The next read starts at the damaged entry.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None

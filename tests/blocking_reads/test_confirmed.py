@@ -56,7 +56,7 @@ class ConfirmedTests(SynchronousTestCase):
         self.assertIsInstance(self.ask(), ReadError)
 
     def test_connections_lost_while_idle(self) -> None:
-        """A question is asked again over a new connection where the bookie closed the old one."""
+        """A request is sent again over a new connection where the bookie closed the old one."""
         self.ask()
         self.cluster.lose_idle_connections()
         self.assertEqual(self.ask(), LastConfirmed())

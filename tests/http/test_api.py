@@ -58,16 +58,16 @@ class PageTests(HttpCase):
         self.raised: BaseException = ValueError()
         self.site = Site(ApiPage(self._get, delete=self._fail))
 
-    async def _get(self, question: ApiRequest) -> Answer:
-        return Answer(f"{question.number('n', 7)} {question.flag('f')}")
+    async def _get(self, request: ApiRequest) -> Answer:
+        return Answer(f"{request.number('n', 7)} {request.flag('f')}")
 
-    async def _raise(self, question: ApiRequest) -> Answer:
+    async def _raise(self, request: ApiRequest) -> Answer:
         raise self.raised
 
-    async def _fail(self, question: ApiRequest) -> Answer:
-        if question.flag("gone"):
+    async def _fail(self, request: ApiRequest) -> Answer:
+        if request.flag("gone"):
             raise FileNotFoundError(2, "No such file", "/l")
-        raise MetadataError("the store is away") if question.flag("known") else ValueError("a defect")
+        raise MetadataError("the store is away") if request.flag("known") else ValueError("a defect")
 
     def test_parameters(self) -> None:
         """Numbers and flags of the query; a text that is no number is refused."""
@@ -122,10 +122,10 @@ class PageTests(HttpCase):
         self.assertEqual(json.loads(name), ["/l/\udcff"])
 
     def test_gone(self) -> None:
-        """A client that goes takes its question with it, which is no error."""
+        """A client that goes takes its request with it, which is no error."""
         waiting: Deferred[Any] = Deferred(lambda _: self.gone.append("cancelled"))
 
-        async def wait(question: ApiRequest) -> Answer:
+        async def wait(request: ApiRequest) -> Answer:
             await waiting
             return Answer("")
 

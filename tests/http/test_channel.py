@@ -37,10 +37,10 @@ class ChannelCase(SynchronousTestCase):
         closing = [lambda: self.closed.append(True)]
         self.site = BoundedSite(_Root(page), self.clock, HostNames(["Good.Example"]), closing)
 
-    async def _get(self, question: ApiRequest) -> Answer:
-        self.asked.append(question)
+    async def _get(self, request: ApiRequest) -> Answer:
+        self.asked.append(request)
         self.clock.rightNow += self.took
-        if question.flag("slow"):
+        if request.flag("slow"):
             self.slow.append(Deferred())
             await self.slow[-1]
         return Answer(self.answer)

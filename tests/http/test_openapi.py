@@ -200,11 +200,11 @@ class HandlerTests(DescribedCase):
                 tree = ast.parse(textwrap.dedent(inspect.getsource(getattr(kind, name))))
                 tree.body[0].decorator_list = []  # type: ignore[attr-defined]
                 text = ast.unparse(tree)
-                queried = set(re.findall(r"question\.(?:number|flag)\('(\w+)'", text))
+                queried = set(re.findall(r"request\.(?:number|flag)\('(\w+)'", text))
                 queried |= set(re.findall(r"parameters\.get\('(\w+)'", text))
                 self.assertEqual(queried, {each.name for each in route.parameters}, route)
                 if kind is not LimitsApi:
-                    calls = re.findall(r"(?:\.members|\.switches|_members|_kinds)\((?:question, )?(.*?)\)", text)
+                    calls = re.findall(r"(?:\.members|\.switches|_members|_kinds)\((?:request, )?(.*?)\)", text)
                     members = {each for call in calls for each in re.findall(r"'(\w+)'", call)}
                     self.assertEqual(members, {each.name for each in route.body}, route)
                     seen += len(members)

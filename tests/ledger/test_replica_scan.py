@@ -22,11 +22,11 @@ from bookkeeper_twisted.ledger.replica_scan import (
     OK,
     UNREACHABLE,
     Answer,
-    BatchQuestion,
-    Question,
+    ReplicaBatchRead,
+    ReplicaRead,
     ReplicaScan,
+    ReplicaSingleReads,
     Scanning,
-    Singles,
     lost_ranges,
     state_of,
 )
@@ -39,21 +39,21 @@ RUN = sealed(DIGESTER, 7, 0, -1, 0, [b"payload"] * 20)
 
 
 class ScanTests(SynchronousTestCase):
-    """Questions and findings."""
+    """Reads and findings."""
 
     def setUp(self) -> None:
         """A ledger without striping."""
-        self.asked: list[Question] = []
+        self.asked: list[ReplicaRead] = []
         self.scan = ReplicaScan(7, Schedule(3, 3, 2), 0, DIGESTER)
 
-    def run_scan(self, questions: Scanning, *answers: Answer) -> list[tuple[int, int, str]]:
+    def run_scan(self, reads: Scanning, *answers: Answer) -> list[tuple[int, int, str]]:
         """What is found with some answers, all of which are asked for."""
         given = iter(answers)
         try:
-            question = next(questions)
+            read = next(reads)
             while True:
-                self.asked.append(question)
-                question = questions.send(next(given))
+                self.asked.append(read)
+                read = reads.send(next(given))
         except StopIteration:
             self.assertEqual(list(given), [])
         return [(one.first, one.last, one.status) for one in self.scan.findings]
@@ -68,7 +68,7 @@ class ScanTests(SynchronousTestCase):
         """A batch that ends early is followed by another one; all is one finding."""
         found = self.run_scan(self.scan.whole(0, 19), RUN.slice(0, 5), RUN.slice(5, 15))
         self.assertEqual(found, [(0, 19, OK)])
-        self.assertEqual(self.asked, [BatchQuestion(0, 20), BatchQuestion(5, 15)])
+        self.assertEqual(self.asked, [ReplicaBatchRead(0, 20), ReplicaBatchRead(5, 15)])
         self.assertEqual((self.scan.findings[0].entries, self.scan.findings[0].n_bytes), (20, RUN.size))
 
     def test_overload_is_no_loss(self) -> None:
@@ -90,7 +90,7 @@ class ScanTests(SynchronousTestCase):
         """A bookie without batch reads is asked for single entries from then on."""
         found = self.run_scan(self.scan.whole(0, 3), BadRequestError(7), self.single(0, 1, 3, e2=NoSuchEntryError(7)))
         self.assertEqual(found, [(0, 1, OK), (2, 2, MISSING), (3, 3, OK)])
-        self.assertEqual(self.asked, [BatchQuestion(0, 4), Singles(range(4))])
+        self.assertEqual(self.asked, [ReplicaBatchRead(0, 4), ReplicaSingleReads(range(4))])
         self.assertFalse(self.scan.batching)
 
     def test_no_ledger(self) -> None:
@@ -116,7 +116,7 @@ class ScanTests(SynchronousTestCase):
         """A striped ledger is asked for the entries of the position, one by one."""
         self.scan = ReplicaScan(7, Schedule(3, 2, 2), 1, DIGESTER)
         found = self.run_scan(self.scan.whole(0, 5), self.single(0, 1, 3, 4))
-        self.assertEqual((found, self.asked), ([(0, 4, OK)], [Singles([0, 1, 3, 4])]))
+        self.assertEqual((found, self.asked), ([(0, 4, OK)], [ReplicaSingleReads([0, 1, 3, 4])]))
 
     def test_striped_loss(self) -> None:
         """What a position of a striped ledger lacks is one finding, however many stripes it has, and is counted."""

@@ -205,8 +205,8 @@ PLANTS = (
     ),
     Plant(
         "a refused page is shown", "http/api.py",
-        "await access.permits(question.principal, question.peer, action, ledger_id)",
-        "await access.permits(question.principal, question.peer, action, ledger_id) is not None", _HTTP,
+        "await access.permits(request.principal, request.peer, action, ledger_id)",
+        "await access.permits(request.principal, request.peer, action, ledger_id) is not None", _HTTP,
         where="_if_permitted",
     ),
     # -- the audit log --

@@ -56,7 +56,7 @@ PLANTS = (
         where="ApiRequest._check_value",
     ),
     Plant(
-        "the stream takes any query", "http/console/stream.py", "question_of(request).check(self.routes[0])", "pass",
+        "the stream takes any query", "http/console/stream.py", "api_request_of(request).check(self.routes[0])", "pass",
         _ASKED, where="StreamPage.render",
     ),
     Plant(

@@ -39,7 +39,7 @@ PLANTS = (
           ["tests.logs.test_levels"], where="LogLevels.set"),
     Plant("a level cannot be taken back", _LEVELS, "levels.pop(namespace, None)", "pass",
           ["tests.http.test_log_levels_api"], where="LogLevelsApi._set"),
-    Plant("levels change without a line", _LEVELS, "log_changes(before, self._configuration(), question.peer)", "",
+    Plant("levels change without a line", _LEVELS, "log_changes(before, self._configuration(), request.peer)", "",
           ["tests.http.test_log_levels_api"], where="LogLevelsApi._set"),
     Plant("changed levels do not reach the log", "bookie/lifecycle/admin.py", "self._levels.set(config.levels)", "pass",
           _ADMIN, where="BookieAdmin.take"),

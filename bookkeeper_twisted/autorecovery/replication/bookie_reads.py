@@ -23,7 +23,7 @@ from ...errors import (
 )
 from ...ledger.batch_support import UNANSWERED
 from ...ledger.read_answers import UsualSize, entry_or_error, requested_batch
-from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
+from ...ledger.replica_scan import Answer, ReplicaBatchRead, ReplicaRead, Scanning
 from ...limits.throttle import Throttle
 from ..limits import ConcurrencyLimit, piece
 from ..metrics import CheckerMetrics
@@ -71,55 +71,55 @@ class BookieReads:
         """Test whether the bookie ``bookie_id`` probably supports batch reads."""
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
-    async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Send each request that the generator ``questions`` yields to a bookie; send the answer to the generator.
+    async def scan(self, bookie_id: str, reads: Scanning) -> None:
+        """Send each read that the generator ``reads`` yields to a bookie; send the answer to the generator.
 
         An error of the bookie is not raised, but sent to the generator as the answer.
 
         :raises ClientClosedError: the client was closed.
         """
         try:
-            question = next(questions)
+            read = next(reads)
             while True:
-                question = questions.send(await self._answer(bookie_id, question))
+                read = reads.send(await self._answer(bookie_id, read))
         except StopIteration:
             return
 
-    async def _answer(self, bookie_id: str, question: Question) -> Answer:
-        if isinstance(question, BatchQuestion):
-            return await self._batch(bookie_id, question)
+    async def _answer(self, bookie_id: str, read: ReplicaRead) -> Answer:
+        if isinstance(read, ReplicaBatchRead):
+            return await self._batch(bookie_id, read)
         answers: dict[int, bytes | Exception] = {}
-        count, size = piece(len(question.entry_ids), self._batch_bytes, self._throttle)
+        count, size = piece(len(read.entry_ids), self._batch_bytes, self._throttle)
         start = 0
-        while start < len(question.entry_ids):
+        while start < len(read.entry_ids):
             step = self._usual_size.entries_in(size, min(count, self._in_flight.limit or count))
-            error = await self._singles(bookie_id, question.entry_ids[start : start + step], answers)
+            error = await self._singles(bookie_id, read.entry_ids[start : start + step], answers)
             if error is not None and not answers:
                 return error
             if error is not None:
-                answers.update((entry_id, error) for entry_id in question.entry_ids[start:] if entry_id not in answers)
+                answers.update((entry_id, error) for entry_id in read.entry_ids[start:] if entry_id not in answers)
                 break
             start += step
         return answers
 
     # ---- batches -------------------------------------------------------------------------------------
 
-    async def _batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
+    async def _batch(self, bookie_id: str, read: ReplicaBatchRead) -> EntryRun | BookKeeperError:
         for attempt in range(self._retries.attempts):
             if not self._context.batch_support.is_expected(bookie_id):
-                return BadRequestError(self._ledger_id, question.first)
+                return BadRequestError(self._ledger_id, read.first)
             refusal = self._unanswering.refusal(bookie_id)
             if refusal is not None:
                 return refusal
-            answer = await self._ask_batch(bookie_id, question)
+            answer = await self._ask_batch(bookie_id, read)
             if not is_transient(answer) or self._retries.is_last(attempt):
                 break
             await self._wait(attempt)
         return answer
 
-    async def _ask_batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
-        context, ledger_id, first = self._context, self._ledger_id, question.first
-        count, size = piece(question.count, self._batch_bytes, self._throttle)
+    async def _ask_batch(self, bookie_id: str, read: ReplicaBatchRead) -> EntryRun | BookKeeperError:
+        context, ledger_id, first = self._context, self._ledger_id, read.first
+        count, size = piece(read.count, self._batch_bytes, self._throttle)
         expected = self._usual_size.entries_in(size, count)
         try:
             reply = await self._request(

@@ -298,9 +298,9 @@ class LedgerReader:
         """
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read_any))
 
-    async def _ask(self, question: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    async def _ask(self, read: Callable[[], Coroutine[Any, Any, int]]) -> int:
         self._view.check()
-        return await question()
+        return await read()
 
     def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> "Deferred[Confirmed]":
         """Wait until an entry is confirmed, and read it.

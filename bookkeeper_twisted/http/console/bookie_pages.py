@@ -33,23 +33,23 @@ class BookiePages:
         assert isinstance(source, StateSource)
         return json_answer(await source.read())
 
-    def _records(self, name: str, question: ApiRequest) -> Answer:
+    def _records(self, name: str, request: ApiRequest) -> Answer:
         source = self._sources[name]
         assert isinstance(source, RecordSource)
-        after = question.number("after", 0)
+        after = request.number("after", 0)
         return json_answer(source.after([after] * len(source.rings())))
 
     @routed(Route("GET", "/api/v1/console/bookie", "the state of the bookie: why it is read-only and since when; for "
                   "each disk, how fast it fills"))  # fmt: skip
-    async def _bookie(self, question: ApiRequest) -> Answer:
+    async def _bookie(self, request: ApiRequest) -> Answer:
         return await self._state("bookie")
 
     @routed(Route("GET", "/api/v1/console/latency", "what slow requests wait for, and the mean times of the journals"))
-    async def _latency(self, question: ApiRequest) -> Answer:
+    async def _latency(self, request: ApiRequest) -> Answer:
         return await self._state("latency")
 
     @routed(Route("GET", "/api/v1/console/work", "garbage collection, compaction and scrub, with their progress"))
-    async def _work(self, question: ApiRequest) -> Answer:
+    async def _work(self, request: ApiRequest) -> Answer:
         return await self._state("work")
 
     @routed(
@@ -57,24 +57,24 @@ class BookiePages:
               "the newest groups of each journal: time, entries, bytes, and ms of queue, write and sync",
               parameters=(Parameter("after", "the number of the last known group", "integer", least=0),)),
     )  # fmt: skip
-    async def _journals(self, question: ApiRequest) -> Answer:
-        return self._records("journals", question)
+    async def _journals(self, request: ApiRequest) -> Answer:
+        return self._records("journals", request)
 
     @routed(
         Route("GET", "/api/v1/console/slow_requests",
               "the newest slow requests: time, operation, client, ledger, entry, entries, ms, what they waited for",
               parameters=(Parameter("after", "the number of the last known request", "integer", least=0),)),
     )  # fmt: skip
-    async def _slow_requests(self, question: ApiRequest) -> Answer:
-        return self._records("slow", question)
+    async def _slow_requests(self, request: ApiRequest) -> Answer:
+        return self._records("slow", request)
 
     @routed(
         Route("GET", "/api/v1/console/entry_logs",
               "live and dead bytes of the sealed entry logs, a thousand a page, and what compactions would free",
               parameters=(Parameter("page", "number of the page, from 1 on", "integer", least=1),), refusals=(503,)),
     )  # fmt: skip
-    async def _entry_logs(self, question: ApiRequest) -> Answer:
-        page, work = question.number("page", 1), self._admin.background()
+    async def _entry_logs(self, request: ApiRequest) -> Answer:
+        page, work = request.number("page", 1), self._admin.background()
         logs, collection = await work.log_space(), work.collection()
         dead = [log for log in logs if not log.live]
         return json_answer(
@@ -99,13 +99,13 @@ class BookiePages:
                           Parameter("after", "the id of the last entry log that was counted", "integer", least=-1)),
               refusals=(503,)),
     )  # fmt: skip
-    async def _disk_ledgers(self, question: ApiRequest) -> Answer:
+    async def _disk_ledgers(self, request: ApiRequest) -> Answer:
         """Answer with the size in bytes of each ledger's entries, summed up over at most 20 entry logs of a directory.
 
         The request has the path of the directory, and as ``after`` the id of the entry log after which to begin.  The
         JSON object of the answer has a member ``next``: the value of ``after`` for the next request, or null.
         """
-        directory, after = question.parameters.get("directory", ""), question.number("after", -1)
+        directory, after = request.parameters.get("directory", ""), request.number("after", -1)
         work = self._admin.background()
         ids = sorted(log.log_id for log in await work.entry_logs() if log.directory == directory)
         if directory not in {current(usage.directory) for usage in await self._admin.disks()}:

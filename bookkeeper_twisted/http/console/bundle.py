@@ -54,7 +54,7 @@ class BundlePage:
               "the newest log lines, what the console shows, stacks of threads, versions",
               content="application/zip", access=Access.ADMINISTRATOR, action=Permission.ADMIN_GET),
     )  # fmt: skip
-    async def _bundle(self, question: ApiRequest) -> Answer:
+    async def _bundle(self, request: ApiRequest) -> Answer:
         """Answer with a zip archive, whose files are made one by one; after each file, the reactor does other work.
 
         Only one bundle is made at a time.

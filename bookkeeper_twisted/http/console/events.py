@@ -128,11 +128,11 @@ class EventPages:
                           Parameter("until", "greatest time, in seconds since 1970", "integer", least=0),
                           Parameter("kind", "their kind", choices=KINDS))),
     )  # fmt: skip
-    async def _found(self, question: ApiRequest) -> Answer:
-        oldest = max(question.number("from", 0), self._seconds() - KEPT_SECONDS)
-        newest, kind = question.number("until", 1 << 40), question.parameters.get("kind", "").lower()
-        if question.number("from", 0) > newest:
-            raise IncorrectParameterError(f"from = {question.number('from', 0)} is after until = {newest}")
+    async def _found(self, request: ApiRequest) -> Answer:
+        oldest = max(request.number("from", 0), self._seconds() - KEPT_SECONDS)
+        newest, kind = request.number("until", 1 << 40), request.parameters.get("kind", "").lower()
+        if request.number("from", 0) > newest:
+            raise IncorrectParameterError(f"from = {request.number('from', 0)} is after until = {newest}")
         found = (
             event_row(event) for event in self._newest_first()
             if oldest <= event.at <= newest and kind in ("", event.kind)

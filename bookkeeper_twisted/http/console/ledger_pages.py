@@ -62,11 +62,11 @@ class LedgerFilter:
     at_risk: bool
 
     @classmethod
-    def of(cls, question: ApiRequest) -> "LedgerFilter":
-        """Parse the conditions from the query parameters of the request ``question``."""
+    def of(cls, request: ApiRequest) -> "LedgerFilter":
+        """Parse the conditions from the query parameters of a ``request``."""
         return cls(
-            question.parameters.get("bookie", ""), question.parameters.get("state", "").upper(),
-            question.parameters.get("key", ""), question.parameters.get("value", ""), question.flag("at_risk"),
+            request.parameters.get("bookie", ""), request.parameters.get("state", "").upper(),
+            request.parameters.get("key", ""), request.parameters.get("value", ""), request.flag("at_risk"),
         )  # fmt: skip
 
     def fits(self, metadata: LedgerMetadata, there: frozenset[str]) -> bool:
@@ -104,9 +104,9 @@ class LedgerPages:
                           Parameter("value", "the begin of a value of the custom metadata"),
                           Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean"))),
     )  # fmt: skip
-    async def _ledgers(self, question: ApiRequest) -> Answer:
+    async def _ledgers(self, request: ApiRequest) -> Answer:
         """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger."""
-        after, wanted = question.number("after", -1), LedgerFilter.of(question)
+        after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
         writable, read_only = await registered_bookies(admin.client.metadata.registration)
         there = writable | read_only
@@ -129,12 +129,12 @@ class LedgerPages:
                           Parameter("depth", "how many parts of the value, between slashes, name a group; 0: all",
                                     "integer", least=0))),
     )  # fmt: skip
-    async def _groups(self, question: ApiRequest) -> Answer:
+    async def _groups(self, request: ApiRequest) -> Answer:
         """Answer with the numbers of ledgers and bytes, among the next 500 ledgers, for each value of a metadata key.
 
         The key is a key of the custom metadata.  A client must add up the numbers of all answers.
         """
-        after, depth, key = question.number("after", -1), question.number("depth", 0), question.parameters["key"]
+        after, depth, key = request.number("after", -1), request.number("depth", 0), request.parameters["key"]
         ids, found = await self._scan(await self._connect(), after)
         groups: dict[str, dict[str, int]] = {}
         for metadata in found.values():
@@ -182,8 +182,8 @@ class LedgerPages:
               "one ledger: its ensembles, the state of their bookies, and why it is underreplicated",
               parameters=(_LEDGER_ID,), refusals=(404,)),
     )  # fmt: skip
-    async def _ledger(self, question: ApiRequest) -> Answer:
-        ledger_id = question.number("ledger_id", -1)
+    async def _ledger(self, request: ApiRequest) -> Answer:
+        ledger_id = request.number("ledger_id", -1)
         admin = await self._connect()
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)
@@ -207,8 +207,8 @@ class LedgerPages:
               parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", True, 0)),
               refusals=(404,), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
-    async def _entry(self, question: ApiRequest) -> Answer:
-        ledger_id, entry_id = question.number("ledger_id", -1), question.number("entry_id", -1)
+    async def _entry(self, request: ApiRequest) -> Answer:
+        ledger_id, entry_id = request.number("ledger_id", -1), request.number("entry_id", -1)
         admin = await self._connect()
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)

@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from ...errors import IncorrectParameterError
 from ...protocol.direct_transport import unread_bytes
-from ..api import Answer, begin_answer, question_of
+from ..api import Answer, api_request_of, begin_answer
 from ..routes import Route
 from .feed import MAX_VIEWERS, ConsoleFeed
 
@@ -138,7 +138,7 @@ class StreamPage(Resource):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
         try:
-            question_of(request).check(self.routes[0])
+            api_request_of(request).check(self.routes[0])
         except IncorrectParameterError as error:
             return begin_answer(request, Answer(str(error), 400))
         if request.method == b"GET" and _EVENTS in (request.getHeader(b"accept") or b""):

@@ -10,7 +10,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookieIOError, BookKeeperError, DataUnknownError
 from ...ledger.batch_support import UNANSWERED
 from ...ledger.read_answers import requested_batch
-from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
+from ...ledger.replica_scan import Answer, Finding, ReplicaBatchRead, ReplicaRead, ReplicaScan
 from ...ledger.schedule import Schedule
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
@@ -53,21 +53,21 @@ class PositionCheck:
         :returns: findings: ranges of entries in the same state, such as ok, missing, damaged or unreachable.
         """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
-        questions = scan.whole(first, last)
+        reads = scan.whole(first, last)
         try:
-            question = next(questions)
+            read = next(reads)
             while True:
-                question = questions.send(self._answer(question))
+                read = reads.send(self._answer(read))
         except StopIteration:
             return scan.findings
 
-    def _answer(self, question: Question) -> Answer:
+    def _answer(self, read: ReplicaRead) -> Answer:
         try:
-            if isinstance(question, BatchQuestion):
-                run = self._batch(question.first, min(question.count, self._batch_entries))
+            if isinstance(read, ReplicaBatchRead):
+                run = self._batch(read.first, min(read.count, self._batch_entries))
                 self._spend(run.count, run.size)
                 return run
-            answers = self._singles(question.entry_ids, self._wire)
+            answers = self._singles(read.entry_ids, self._wire)
             answers |= self._lost(answers)
         except BookKeeperError as error:
             return error
