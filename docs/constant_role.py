@@ -1,4 +1,4 @@
-"""The role ``:constant:``, which shows a number of the code: ``256 KiB <client.claims.terms.DEFAULT_TERM_SIZE>``.
+"""The role ``:constant:`` for a number of the code: ``256 KiB <client.claims.memory_blocks.DEFAULT_BLOCK_SIZE>``.
 
 A target is a constant of a module of ``bookkeeper_twisted``, or a field of one, or of a class all of whose fields have
 defaults.  The text is its value, with a unit or without; another value ends the build.

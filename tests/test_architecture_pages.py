@@ -216,7 +216,7 @@ class NumbersTests(SynchronousTestCase):
 
     def test_noticed(self) -> None:
         """Other values and units, constants that have gone, and numbers without a constant are noticed."""
-        target = "client.claims.terms.DEFAULT_TERM_SIZE"
+        target = "client.claims.memory_blocks.DEFAULT_BLOCK_SIZE"
         constant_role.check("256 KiB", target)
         constant_role.check("262,144", target)
         for text in ("16 KiB", "256 MiB", "sixteen", "256 pages"):

@@ -50,7 +50,7 @@ class Hook:
 def calls_of_an_offer(hook: Hook, offer: paths.Offer, payloads: Sequence[bytes]) -> float:
     """Calls for each message: those of a loop that offers, without those of a loop that does nothing.
 
-    What happens once in a term of many thousand messages is lost in rounding.
+    What happens once in a block of many thousand messages is lost in rounding.
     """
     calls = hook.count(lambda: _offer_all(offer, payloads)) - hook.count(lambda: _offer_none(payloads))
     return round(calls / len(payloads), 2)
@@ -59,8 +59,8 @@ def calls_of_an_offer(hook: Hook, offer: paths.Offer, payloads: Sequence[bytes])
 def bytes_held(offer: paths.Offer, payloads: Sequence[bytes]) -> int:
     """By how many bytes everything allocated grows while as many messages again become pending.
 
-    As many are pending before, so that what a log holds once (its position, the term it fills) is in both.
-    Terms and payloads exist before; all messages have to fit the term that is being filled.
+    As many are pending before, so that what a log holds once (its position, the block it fills) is in both.
+    Blocks and payloads exist before; all messages have to fit the block that is being filled.
     """
     held = array("q", (0, 0))  # not a list: an integer in there would be counted
     tracemalloc.start()
@@ -92,7 +92,8 @@ def allocation_rows(
                 yield f"{name}: allocator calls of an offer, {kind}", bar, calls
     for name, offer in _warm(payloads["25 B"]):
         size = len(payloads["25 B"])
-        yield f"{name}: bytes {size} pending messages hold beside the terms", 0, bytes_held(offer, payloads["25 B"])
+        what = f"bytes {size} pending messages hold beside the memory blocks"
+        yield f"{name}: {what}", 0, bytes_held(offer, payloads["25 B"])
 
 
 def _warm(payloads: Sequence[bytes]) -> Iterator[tuple[str, paths.Offer]]:

@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.claims.claim_log import ClaimLog
 from bookkeeper_twisted.client.claims.frames import FrameLayout
-from bookkeeper_twisted.client.claims.terms import TermPool
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.threads import system_threads
 from bookkeeper_twisted.codec.operations import V2Op
 from bookkeeper_twisted.codec.v2 import layout
@@ -26,7 +26,7 @@ OVERHEAD = HEAD.size
 _DIGEST = 4
 """Bytes of a digest."""
 
-TERM = 1 << 20
+BLOCK = 1 << 20
 """Three of these hold a round of the largest messages, so that no offer is refused."""
 
 LEDGER = 1
@@ -96,16 +96,16 @@ def shared() -> Path:
 
 
 def new_shared(wake: Callable[[], None] = lambda: None) -> ClaimLog:
-    """A claim log with terms that exist."""
-    return ClaimLog(FrameLayout(_DIGEST), TermPool(TERM, prepared=3), system_threads(None), wake)
+    """A claim log with blocks that exist."""
+    return ClaimLog(FrameLayout(_DIGEST), MemoryPool(BLOCK, prepared=3), system_threads(None), wake)
 
 
 def drain_log(log: ClaimLog) -> list[bytes]:
-    """All that is committed, a term at once, acknowledged at once."""
+    """All that is committed, a block at once, acknowledged at once."""
     parts: list[bytes] = []
     log.disarm()
     start = log.taken
-    while (frames := log.take(TERM)) is not None:
+    while (frames := log.take(BLOCK)) is not None:
         parts.append(bytes(frames.view()))
         start = frames.end
     log.acknowledge(start)

@@ -37,7 +37,7 @@ REASONS = {
         "a block is joined once, so that one system call takes it; it was 2.95",
     "4 threads: a call from a thread for each / shared log": "set on another machine; it was 11.7 here",
     "shared: allocator calls of an offer, 25 B":
-        "the position behind the frame and the place in the term are integers; it was 2 as well",
+        "the position behind the frame and the place in the memory block are integers; it was 2 as well",
 }  # fmt: skip
 """By row: why it may miss its bar."""
 

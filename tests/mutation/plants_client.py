@@ -97,13 +97,13 @@ PLANTS = (
     ),
     Plant(
         "an abort wakes first", "client/claims/producer.py",
-        "self.give_up(self.term)\nself._log.wake()", "self._log.wake()\nself.give_up(self.term)", _STEPPED,
+        "self.give_up(self.block)\nself._log.wake()", "self._log.wake()\nself.give_up(self.block)", _STEPPED,
         where="Producer.abort",
     ),
     Plant(
         "a hole is reported when its place is free", "client/claims/producer.py",
-        "term.aborted.append((self.start, self.start + self.size))",
-        "start, self.start = self.start, IDLE\nterm.aborted.append((start, start + self.size))", _STEPPED,
+        "block.aborted.append((self.start, self.start + self.size))",
+        "start, self.start = self.start, IDLE\nblock.aborted.append((start, start + self.size))", _STEPPED,
         where="Producer.give_up",
     ),
     Plant(

@@ -1,16 +1,16 @@
 """A claim log: a queue of frames, one for each entry, that any thread fills and the reactor's thread sends.
 
-Theory of operation.  Frames are stored in *terms*, which are pieces of preallocated memory.  A thread *claims* a frame:
+Theory of operation.  Frames are stored in *memory blocks*, which are allocated in advance.  A thread *claims* a frame:
 it reserves the memory for the frame.  Frames are sent in the order of the claims.  The thread then *commits* the frame,
 or *aborts* it, which leaves a hole that is not sent.  The sender is the writer of the ledger, on the reactor's thread.
 It *takes* several consecutive frames at a time and fills in their headers and digests (:mod:`.frames`).  A *position*
 is a byte offset in the log.  A frame is *acknowledged* once its entry and all entries before it have their ack quorum.
-The memory of a term is reused only once all its frames are acknowledged, so a frame that must be sent again still has
+A block is reused only once all its frames are acknowledged, so a frame that must be sent again still has
 the same bytes.
 
 A frame that ends at or below the position :attr:`ClaimLog.limit` is claimed without a lock.  To claim any other frame,
-a thread takes the log's lock; under the lock it may begin a new term, or find that there is no room.  Methods that hold
-the lock set the limit to 0 for this time, so that every other thread needs the lock, too.
+a thread takes the log's lock; under the lock it may begin a new block, or find that there is no room.  Methods that
+hold the lock set the limit to 0 for this time, so that every other thread needs the lock, too.
 """
 
 import sys
@@ -23,13 +23,13 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from ...errors import IllegalOperationError, IncorrectParameterError
 from .frames import FrameLayout, Frames, FrameShape, cut_frames
+from .memory_blocks import NO_BLOCK, MemoryBlock, MemoryPool
 from .producer import IDLE, ClaimResult, Producer, WhenFull
-from .terms import NO_TERM, Term, TermPool
 from .threads import Signal, Threads
 
 MAX_POSITION = (1 << 63) - 1
-MAX_TERMS = 3
-"""Maximum number of terms (pieces of memory) of a claim log by default."""
+MAX_BLOCKS = 3
+"""Maximum number of memory blocks of a claim log by default."""
 
 STUCK_SECONDS = 15.0
 """Seconds for which reserved memory (an open claim) may delay later frames; then the log revokes it."""
@@ -51,7 +51,7 @@ class ClaimLog:
 
     :ivar tail: position (byte offset in the log) after the last claimed frame.
     :ivar limit: position up to which threads reserve (claim) frames without a lock.
-    :ivar term: the term (piece of memory) in which frames are claimed now.
+    :ivar block: the memory block in which frames are claimed now.
     :ivar taken: position up to which the sender has taken the frames.
     :ivar acknowledged: position up to which bookies have acknowledged the entries of all frames.
     :ivar failure: the reason why no more memory can be reserved in the log; None while memory can be reserved.
@@ -64,24 +64,24 @@ class ClaimLog:
     """
 
     __slots__ = (
-        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "shapes", "armed", "dropped",
-        "_layout", "_pool", "_threads", "_wake", "_window", "_max_terms", "_terms", "_skipped", "_waiters", "_asked",
+        "tail", "limit", "block", "taken", "acknowledged", "failure", "lost_from", "shapes", "armed", "dropped",
+        "_layout", "_pool", "_threads", "_wake", "_window", "_max_blocks", "_blocks", "_skipped", "_waiters", "_asked",
         "_lock", "_blocked", "_producers", "_locked", "_stuck",
     )  # fmt: skip
 
     def __init__(
-        self, layout: FrameLayout, pool: TermPool, threads: Threads, wake: Callable[[], None],
-        window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
+        self, layout: FrameLayout, pool: MemoryPool, threads: Threads, wake: Callable[[], None],
+        window: int | None = None, start: int = 0, max_blocks: int = MAX_BLOCKS,
     ) -> None:  # fmt: skip
         """:param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
         :param window: maximum number of bytes of claimed frames that are not acknowledged yet; by default three times
-            the size of a term (a piece of memory).
+            the size of a memory block.
         :param start: the position (byte offset) of the first frame.
-        :param max_terms: maximum number of terms (pieces of memory) that the log may hold.
+        :param max_blocks: maximum number of memory blocks that the log may hold.
         """
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
-        self.term = NO_TERM
+        self.block = NO_BLOCK
         self.failure: Exception | None = None
         self.lost_from: int | None = None
         self.shapes = layout.shapes
@@ -91,10 +91,10 @@ class ClaimLog:
         self._pool = pool
         self._threads = threads
         self._wake = wake
-        self._window = MAX_TERMS * pool.size if window is None else window
-        self._max_terms = max_terms
+        self._window = MAX_BLOCKS * pool.size if window is None else window
+        self._max_blocks = max_blocks
         # a list, because an empty list takes less memory than an empty deque
-        self._terms: list[Term] = []
+        self._blocks: list[MemoryBlock] = []
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
@@ -171,7 +171,7 @@ class ClaimLog:
             blocked.signal.wait(blocked.producer.patience)
         except BaseException:
             self._withdraw(blocked)
-            blocked.producer.give_up(blocked.producer.term)
+            blocked.producer.give_up(blocked.producer.block)
             raise
         self._withdraw(blocked)
         return blocked.result
@@ -196,31 +196,31 @@ class ClaimLog:
         result = self._make_room(producer.size)
         if result:
             return result
-        producer.term = self.term
+        producer.block = self.block
         producer.start = self.tail
         self.tail += producer.size
         return self.tail
 
     def _make_room(self, size: int) -> int:
-        """Find ``size`` free bytes for the next frame, in the newest term (piece of memory) or in a new term.
+        """Find ``size`` free bytes for the next frame, in the newest memory block or in a new one.
 
         :returns: 0, or the :class:`~.producer.ClaimResult` that says why there is no room.
         """
         if self.failure is not None:
             return ClaimResult.CLOSED
-        end, terms = self.tail + size, self._terms
+        end, blocks = self.tail + size, self._blocks
         if end > MAX_POSITION:
             return ClaimResult.MAX_POSITION_EXCEEDED
         if end - self.acknowledged > self._window:
             return ClaimResult.BACK_PRESSURED
-        if not terms or end > self.term.end:
-            if len(terms) == self._max_terms:
+        if not blocks or end > self.block.end:
+            if len(blocks) == self._max_blocks:
                 return ClaimResult.BACK_PRESSURED
-            if terms:
-                self.term.end = self.tail
-            self.term = term = self._pool.take(self.tail, max(size, self._pool.size) if terms else size)
-            term.end = min(term.end, MAX_POSITION)
-            terms.append(term)
+            if blocks:
+                self.block.end = self.tail
+            self.block = block = self._pool.take(self.tail, max(size, self._pool.size) if blocks else size)
+            block.end = min(block.end, MAX_POSITION)
+            blocks.append(block)
         return 0
 
     def _serve(self) -> None:
@@ -237,11 +237,11 @@ class ClaimLog:
     def _open_gate(self) -> None:
         """Set :attr:`limit`, the position up to which threads may reserve memory (claim frames) without the lock.
 
-        The limit is the end of the newest term (piece of memory), or a lower position if the log may not have so many
+        The limit is the end of the newest memory block, or a lower position if the log may not have so many
         unacknowledged bytes.  If threads wait for room, or must always use the lock, the limit stays 0.
         """
-        if self._terms and self.failure is None and not self._blocked and not self._locked:
-            end, room = self.term.end, self.acknowledged + self._window
+        if self._blocks and self.failure is None and not self._blocked and not self._locked:
+            end, room = self.block.end, self.acknowledged + self._window
             self.limit = end if end < room else room
 
     # ---- the sender, on the reactor's thread -----------------------------------------------------------
@@ -277,28 +277,28 @@ class ClaimLog:
     def take(self, limit: int) -> Frames | None:
         """Take the next frames to send: at most ``limit`` bytes, but at least one frame; None if no frame is ready."""
         committed = self._committed()
-        for term in self._terms:
-            if term.end <= self.taken:
+        for block in self._blocks:
+            if block.end <= self.taken:
                 continue
-            end = min(committed, term.end)
-            if term.aborted or term.holes:
-                end = self._skip_holes(term, end)
+            end = min(committed, block.end)
+            if block.aborted or block.holes:
+                end = self._skip_holes(block, end)
             if self.taken < end:
-                frames = cut_frames(term, self.taken, end, limit)
+                frames = cut_frames(block, self.taken, end, limit)
                 self.taken = frames.end
                 return frames
         if self._skipped:
             self.acknowledge(self.acknowledged)
         return None
 
-    def _skip_holes(self, term: Term, end: int) -> int:
+    def _skip_holes(self, block: MemoryBlock, end: int) -> int:
         """Skip holes (reserved memory in which no entry was committed) that come before the next frame to send.
 
-        :param end: position up to which every frame in the term (memory block) was committed or aborted.
+        :param end: position up to which every frame in the memory block was committed or aborted.
         :returns: position at which the next hole begins; ``end`` if there is no further hole.
         """
-        term.sort_holes()
-        for hole_start, hole_end in term.holes:
+        block.sort_holes()
+        for hole_start, hole_end in block.holes:
             if hole_start == self.taken and hole_end <= end:
                 self._skipped.append((hole_start, hole_end))
                 self.taken = hole_end
@@ -324,8 +324,8 @@ class ClaimLog:
         known = self._stuck
         if known is None or known[0] is not producer or known[1] != committed:
             self._stuck = known = (producer, committed, now)
-        term = next(term for term in self._terms if committed < term.end)
-        if (not producer.alive() or now - known[2] >= STUCK_SECONDS) and producer.revoke(committed, term):
+        block = next(block for block in self._blocks if committed < block.end)
+        if (not producer.alive() or now - known[2] >= STUCK_SECONDS) and producer.revoke(committed, block):
             self._stuck = None
             self.wake()
         return True
@@ -347,17 +347,17 @@ class ClaimLog:
     def _advance_acknowledged(self, position: int) -> None:
         """Record that all frames below a position are acknowledged.
 
-        Return the terms (memory blocks) below this position to the pool, and reserve memory for waiting threads.
+        Return the memory blocks below this position to the pool, and reserve memory for waiting threads.
         """
         with self._lock:
             self.limit = 0
-            skipped, terms = self._skipped, self._terms
+            skipped, blocks = self._skipped, self._blocks
             while skipped and skipped[0][0] <= position:
                 position = max(position, skipped.pop(0)[1])
             if position > self.acknowledged:
                 self.acknowledged = position
-            while len(terms) > 1 and terms[0].end <= self.acknowledged:
-                self._pool.give(terms.pop(0))
+            while len(blocks) > 1 and blocks[0].end <= self.acknowledged:
+                self._pool.give(blocks.pop(0))
             self._serve()
             self._open_gate()
 
@@ -381,12 +381,12 @@ class ClaimLog:
         return waiter
 
     def trim(self) -> None:
-        """Return the last memory block (term) to the pool if all frames are acknowledged and no thread writes to it."""
+        """Return the last memory block to the pool if all frames are acknowledged and no thread writes to it."""
         with self._lock:
             self.limit = 0
-            if self._terms and self.tail == self.acknowledged and self._committed() == self.tail:
-                self._pool.give(self._terms.pop())
-                self.term = NO_TERM
+            if self._blocks and self.tail == self.acknowledged and self._committed() == self.tail:
+                self._pool.give(self._blocks.pop())
+                self.block = NO_BLOCK
             self._open_gate()
 
     def shut(self, why: Exception) -> None:

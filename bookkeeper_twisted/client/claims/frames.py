@@ -21,7 +21,7 @@ from typing import Any
 from ...codec.adds import FRAME_OVERHEAD, Adds, seal_adds
 from ...codec.digest import Digester, pack_headers
 from ...entries.columns import column
-from .terms import Term
+from .memory_blocks import MemoryBlock
 
 STORED_BY_SLICE = 4096
 """Payloads of this many bytes or more are stored by slice assignment, because a cached ``struct`` format for each large
@@ -82,31 +82,31 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 
 
 class Frames:
-    """One or more consecutive frames in one term (piece of memory), without holes.
+    """One or more consecutive frames in one memory block, without holes.
 
     :ivar start: position (byte offset) in the claim log of the first frame.
     :ivar end: position in the claim log after the last frame.
     """
 
-    __slots__ = ("start", "end", "_term")
+    __slots__ = ("start", "end", "_block")
 
-    def __init__(self, term: Term, start: int, end: int) -> None:
+    def __init__(self, block: MemoryBlock, start: int, end: int) -> None:
         self.start = start
         self.end = end
-        self._term = term
+        self._block = block
 
     def view(self) -> memoryview:
         """Return a view of the bytes of all frames.  Do not keep it: the memory cannot be reused while a view exists.
         """
-        base = self._term.base
-        return self._term.view[self.start - base : self.end - base]
+        base = self._block.base
+        return self._block.view[self.start - base : self.end - base]
 
     def payloads(self, payload_at: int) -> Sequence[bytes]:
         """Copy the payloads of the entries out of their frames.
 
         :param payload_at: offset of the payload in a frame, in bytes.
         """
-        at, size, buffer = self.start - self._term.base, self.end - self.start, self._term.buffer
+        at, size, buffer = self.start - self._block.base, self.end - self.start, self._block.buffer
         stride = _common_stride(buffer, at, size)
         data = bytes(self.view())
         if stride:
@@ -134,20 +134,20 @@ class Frames:
         return seal_adds(digester, *ids, headers, payloads, 0, deferred_sync), lengths
 
 
-def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
+def cut_frames(block: MemoryBlock, start: int, end: int, limit: int) -> Frames:
     """Return the first frames in a range of a claim log: at most ``limit`` bytes, but at least one frame.
 
     :param end: position in the log at which the range ends; it must be the end of a frame, and greater than ``start``.
     """
     if end - start > limit:
-        at, buffer = start - term.base, term.buffer
+        at, buffer = start - block.base, block.buffer
         stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
         size = max(limit // stride, 1) * stride
         if not _common_stride(buffer, at, size):
             ends = [*_frame_ends(buffer, at, limit)]
             size = ends[-1] if ends[-1] <= limit else ends[-2]
         end = start + size
-    return Frames(term, start, end)
+    return Frames(block, start, end)
 
 
 def _common_stride(buffer: bytearray, at: int, size: int) -> int:

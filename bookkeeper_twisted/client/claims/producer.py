@@ -19,7 +19,7 @@ from typing import Protocol
 
 from ...errors import IllegalOperationError
 from .frames import FrameShape
-from .terms import Term
+from .memory_blocks import MemoryBlock
 
 IDLE = -1
 REVOKED = -2
@@ -57,14 +57,14 @@ class ProducersLog(Protocol):
 
     :ivar tail: the position (byte offset in the log) after the last claimed frame.
     :ivar limit: the position up to which threads reserve (claim) frames without a lock.
-    :ivar term: the term (piece of memory) that contains the frames up to ``limit``.
+    :ivar block: the memory block that contains the frames up to ``limit``.
     :ivar shapes: maps payload sizes to frame shapes (:data:`~.frames.FrameShape`), with which frames are written.
     :ivar armed: whether the sender was woken, and has not looked for frames since then.
     """
 
     tail: int
     limit: int
-    term: Term
+    block: MemoryBlock
     shapes: dict[int, FrameShape]
     armed: bool
 
@@ -93,20 +93,20 @@ class Producer:
         has revoked the claim.
     :ivar size: size in bytes of the last claimed frame; stored before ``start``, so that the sender never reads a new
         ``start`` with an old ``size``.
-    :ivar term: the term (piece of memory) of the last frame that was claimed under the lock.
+    :ivar block: the memory block of the last frame that was claimed under the lock.
     :ivar alive: tests whether the thread is alive.
     :ivar when_full: what offers and claims of this handle do if there is no room.
     :ivar patience: maximum number of seconds that offers and claims wait for room.
     """
 
-    __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
+    __slots__ = ("start", "size", "block", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
 
     def __init__(
         self, log: ProducersLog, alive: Callable[[], bool], when_full: WhenFull, patience: float | None
     ) -> None:
         self.start = IDLE
         self.size = 0
-        self.term: Term = log.term
+        self.block: MemoryBlock = log.block
         self.alive = alive
         self.when_full = when_full
         self.patience = patience
@@ -129,19 +129,19 @@ class Producer:
             store, size, head = self._shape(len(payload))
         self.size = size
         # fmt: off
-        if (end := (start := log.tail) + size) <= log.limit: self.start = start; log.tail = end; term = log.term
+        if (end := (start := log.tail) + size) <= log.limit: self.start = start; log.tail = end; block = log.block
         # fmt: on
         else:
             end = log.claim_slowly(self)
             if end < 0:
                 return end
-            start, term = self.start, self.term
+            start, block = self.start, self.block
             if start < 0:  # the log has revoked the reserved memory in the meantime
                 self._revoked()
         try:
-            store(term.buffer, start - term.base, head, payload)
+            store(block.buffer, start - block.base, head, payload)
         except BaseException:
-            self.give_up(term)
+            self.give_up(block)
             raise
         # compare positions by identity, because comparing the values of large numbers takes longer
         if self.start is start: self.start = IDLE  # fmt: skip
@@ -160,9 +160,9 @@ class Producer:
         self.size = frame_size
         end = self._log.claim_slowly(self)
         if end > 0:
-            at = end - frame_size - self.term.base
-            store(self.term.buffer, at, head, bytes(size))
-            self._payload = self.term.view[at + frame_size - size : at + frame_size]
+            at = end - frame_size - self.block.base
+            store(self.block.buffer, at, head, bytes(size))
+            self._payload = self.block.view[at + frame_size - size : at + frame_size]
             # While this thread has an open claim (reserved memory), ``_shapes`` is empty, so that offer() calls
             # _shape(), which raises an error.
             self._shapes = _NO_SHAPES
@@ -200,21 +200,21 @@ class Producer:
         if self.start == IDLE:
             raise IllegalOperationError(_NO_CLAIM)
         self._let_go()
-        self.give_up(self.term)
+        self.give_up(self.block)
         self._log.wake()
 
-    def revoke(self, start: int, term: Term) -> bool:
+    def revoke(self, start: int, block: MemoryBlock) -> bool:
         """Revoke the memory that a dead or stuck thread has reserved, so that later frames can be sent.
 
         :param start: the position of the claimed frame.
-        :param term: the term (piece of memory) that contains the frame.
+        :param block: the memory block that contains the frame.
         :returns: whether the claim was still open.
         """
         if self.start == start: size = self.size; self.start = REVOKED  # fmt: skip
         else:
             return False
-        term.tainted = True
-        term.aborted.append((start, start + size))
+        block.tainted = True
+        block.aborted.append((start, start + size))
         return True
 
     def _let_go(self) -> None:
@@ -228,13 +228,13 @@ class Producer:
             raise IllegalOperationError(_OPEN_CLAIM)
         return self._log.shape(size)
 
-    def give_up(self, term: Term) -> None:
+    def give_up(self, block: MemoryBlock) -> None:
         """End the open claim (reserved memory) without a frame to send; first tell the sender to skip this memory.
 
-        :param term: the term (piece of memory) that contains the claimed frame.
+        :param block: the memory block that contains the claimed frame.
         """
         if self.start >= 0:
-            term.aborted.append((self.start, self.start + self.size))
+            block.aborted.append((self.start, self.start + self.size))
         self.start = IDLE
 
     def _revoked(self) -> None:

@@ -8,7 +8,7 @@ from ...codec.digest import Digester
 from ...ledger.schedule import Schedule, schedule_of
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata, WriteFlag
-from ..claims.terms import TermPool
+from ..claims.memory_blocks import MemoryPool
 from ..claims.threads import Threads, system_threads
 from ..interfaces import IBookieClient
 from ..logger_context import LoggerContext
@@ -27,8 +27,8 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the number of bytes that all writers together have in flight.
-    :ivar terms: the pool of memory for claim logs.  A claim log is a queue that other threads fill with entries for the
-        reactor's thread to send.
+    :ivar memory_pool: the pool of memory blocks for claim logs.  A claim log is a queue that other threads fill with
+        entries for the reactor's thread to send.
     :ivar batchers: collect the appends of one reactor turn, of one or more ledgers, and send them together.
     :ivar notices: sends explicit LACs for idle writers to bookies.
     :ivar traces: the traces of appends; None if the client has no tracer.
@@ -36,7 +36,7 @@ class WritingContext(OperationContext):
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
-    terms: TermPool = attrs.field(kw_only=True, factory=TermPool)
+    memory_pool: MemoryPool = attrs.field(kw_only=True, factory=MemoryPool)
     notices: LacNotices = attrs.field(kw_only=True)
     traces: AppendTraces | None = attrs.field(kw_only=True)
     batchers: Batchers = attrs.field(kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from twisted.internet.defer import Deferred
 
 from ...arguments import check_seconds, check_type
-from ..claims.claim_log import MAX_TERMS, ClaimLog
+from ..claims.claim_log import MAX_BLOCKS, ClaimLog
 from ..claims.frames import layout_of
 from ..claims.producer import WhenFull
 from ..claims.thread_appender import ThreadAppender, ThreadAppends
@@ -59,8 +59,9 @@ class LedgerWriter(InOrderWriter, BaseWriter):
 
     def _claim_log(self, wake: Callable[[], None]) -> ClaimLog:
         context, window = self._ledger.context, self._max_in_flight
-        max_terms, layout = window // context.terms.size + MAX_TERMS, layout_of(self._ledger.digester.size)
-        return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
+        max_blocks, layout = window // context.memory_pool.size + MAX_BLOCKS, layout_of(self._ledger.digester.size)
+        window = max(window, 2 * self._largest)
+        return ClaimLog(layout, context.memory_pool, context.threads, wake, window, 0, max_blocks)
 
     def _drain_appends(self) -> None:
         """Send the waiting entries of this writer's own appends, then the entries that threads have committed."""

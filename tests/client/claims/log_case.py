@@ -1,4 +1,4 @@
-"""Claim logs over small terms, and what a bookie would read of their frames."""
+"""Claim logs over small memory blocks, and what a bookie would read of their frames."""
 
 import sys
 import threading
@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claims.claim_log import ClaimLog
 from bookkeeper_twisted.client.claims.frames import FrameLayout
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import WhenFull
-from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.client.claims.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
@@ -46,11 +46,11 @@ class Shared:
     """A claim log, and how often its sender was woken."""
 
     def __init__(
-        self, term: int = 1024, when_full: WhenFull = WhenFull.CODE, window: int | None = None,
+        self, block_size: int = 1024, when_full: WhenFull = WhenFull.CODE, window: int | None = None,
         seen: Threads | None = None, patience: float | None = None, start: int = 0,
     ) -> None:  # fmt: skip
         self.wakes = 0
-        self.log = ClaimLog(layout(), TermPool(term), seen or threads(), self._wake, window, start)
+        self.log = ClaimLog(layout(), MemoryPool(block_size), seen or threads(), self._wake, window, start)
         self.producer = partial(self.log.producer, when_full, patience)
 
     def _wake(self) -> None:
@@ -60,8 +60,8 @@ class Shared:
 class OneThread(ClaimLog):
     """A claim log that is filled by one thread."""
 
-    def __init__(self, term: int = 1024, window: int | None = None, start: int = 0) -> None:
-        super().__init__(layout(), TermPool(term), threads(), lambda: None, window, start)
+    def __init__(self, block_size: int = 1024, window: int | None = None, start: int = 0) -> None:
+        super().__init__(layout(), MemoryPool(block_size), threads(), lambda: None, window, start)
         self._one = self.producer()
 
     def offer(self, payload: bytes) -> int:

@@ -13,8 +13,8 @@ from functools import partial
 from typing import cast
 
 from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import Producer, WhenFull
-from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.client.claims.threads import system_threads
 
 from ...bounds import in_thread, join, until
@@ -111,7 +111,7 @@ class Stress:
         self._chance = chance
         self._producers = Producers(chance, threads, offers)
         self._looks = threading.Semaphore(0)
-        self.log = ClaimLog(layout(), TermPool(4096), system_threads(None), self._looks.release)
+        self.log = ClaimLog(layout(), MemoryPool(4096), system_threads(None), self._looks.release)
         if locked:
             self.log.use_lock()
 

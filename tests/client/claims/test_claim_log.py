@@ -1,33 +1,33 @@
-"""Positions, terms, acknowledgement and the end of a claim log."""
+"""Positions, memory blocks, acknowledgement and the end of a claim log."""
 
 import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claims.claim_log import MAX_POSITION, MAX_TERMS, ClaimLog
+from bookkeeper_twisted.client.claims.claim_log import MAX_BLOCKS, MAX_POSITION, ClaimLog
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import ClaimResult
-from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from .log_case import OVERHEAD, OneThread, Sender, Shared, layout, threads
 
 _SIZE = 256 - OVERHEAD
-"""Payload of a frame of which four fill a term."""
+"""Payload of a frame of which four fill a block."""
 
 
 class RoomTests(SynchronousTestCase):
     """What fits, and what makes room."""
 
     def test_three_terms(self) -> None:
-        """A log holds three terms and not a frame more; nothing is claimed then."""
+        """A log holds three blocks and not a frame more; nothing is claimed then."""
         log = OneThread()
-        for i in range(4 * MAX_TERMS):
+        for i in range(4 * MAX_BLOCKS):
             self.assertEqual(log.offer(bytes(_SIZE)), 256 * (i + 1))
         self.assertEqual(log.offer(b""), ClaimResult.BACK_PRESSURED)
         self.assertEqual((log.tail, log.in_flight), (3072, 3072))
 
     def test_room_again(self) -> None:
-        """A term serves again once everything in it is acknowledged, not before."""
+        """A block serves again once everything in it is acknowledged, not before."""
         log = OneThread()
         log.offer_many([bytes(_SIZE)] * 12)
         sender = Sender(log)
@@ -38,7 +38,7 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual(log.offer(bytes(_SIZE)), 3072 + 256)
 
     def test_window(self) -> None:
-        """Fewer bytes than the terms hold may be unacknowledged, if that is asked for."""
+        """Fewer bytes than the blocks hold may be unacknowledged, if that is asked for."""
         log = OneThread(window=600)
         self.assertEqual([log.offer(bytes(_SIZE)) for _ in range(3)], [256, 512, ClaimResult.BACK_PRESSURED])
         log.take(1)
@@ -46,7 +46,7 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual(log.offer(bytes(_SIZE)), 768)
 
     def test_rotation(self) -> None:
-        """A frame that does not fit the rest of a term goes to the next one; positions have no gap."""
+        """A frame that does not fit the rest of a block goes to the next one; positions have no gap."""
         log = OneThread()
         sender = Sender(log)
         expected = [bytes([i]) * 400 for i in range(6)]
@@ -57,7 +57,7 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual(sender.payloads(), expected)
 
     def test_larger_than_a_term(self) -> None:
-        """A frame larger than a term has one of its own."""
+        """A frame larger than a block has one of its own."""
         log = OneThread()
         expected = [b"a" * 10, b"b" * 2000, b"c" * 10]
         for payload in expected:
@@ -81,18 +81,18 @@ class RoomTests(SynchronousTestCase):
             self.assertGreater(log.offer(bytes(100)), 0)
             if i % 5 == 4:
                 sender.acknowledge()
-        self.assertLessEqual(log._pool.made, MAX_TERMS)
+        self.assertLessEqual(log._pool.made, MAX_BLOCKS)
 
     def test_idle(self) -> None:
-        """An idle log gives its last term back, and takes one when there is something to do."""
+        """An idle log gives its last block back, and takes one when there is something to do."""
         log = OneThread()
         sender = Sender(log)
         log.offer(b"a")
         log.trim()
-        self.assertEqual(len(log._terms), 1)
+        self.assertEqual(len(log._blocks), 1)
         sender.acknowledge()
         log.trim()
-        self.assertEqual(len(log._terms), 0)
+        self.assertEqual(len(log._blocks), 0)
         log.offer(b"b")
         sender.acknowledge()
         self.assertEqual(sender.payloads(), [b"a", b"b"])
@@ -100,15 +100,15 @@ class RoomTests(SynchronousTestCase):
 
     def test_small_first(self) -> None:
         """A log begins with little memory, and goes on with more."""
-        pool = TermPool()
+        pool = MemoryPool()
         log = ClaimLog(layout(), pool, threads(), lambda: None)
         producer = log.producer()
         sender = Sender(log)
         for _ in range(2):
             self.assertGreater(producer.offer(b"x"), 0)
-            self.assertEqual(len(log.term.buffer), pool.small)
+            self.assertEqual(len(log.block.buffer), pool.small)
             self.assertGreater(producer.offer(bytes(pool.small - OVERHEAD)), 0)
-            self.assertEqual(len(log.term.buffer), pool.size)
+            self.assertEqual(len(log.block.buffer), pool.size)
             sender.acknowledge()
             log.trim()
 
@@ -187,7 +187,7 @@ class HoleTests(SynchronousTestCase):
     """What was given up."""
 
     def test_holes(self) -> None:
-        """It is not sent, across terms, and holds no room once what is around it is acknowledged."""
+        """It is not sent, across blocks, and holds no room once what is around it is acknowledged."""
         shared = Shared()
         producer = shared.log.producer()
         for i in range(20):
@@ -202,12 +202,12 @@ class HoleTests(SynchronousTestCase):
 
     def test_memory_of_an_idle_log(self) -> None:
         """A log that is idle keeps no memory that its pool does not."""
-        log = ClaimLog(layout(), TermPool(1024, kept=0), threads(), lambda: None)
+        log = ClaimLog(layout(), MemoryPool(1024, kept=0), threads(), lambda: None)
         log.producer().offer(b"x")
-        buffer = log.term.buffer
+        buffer = log.block.buffer
         Sender(log).acknowledge()
         log.trim()
-        self.assertEqual(sys.getrefcount(buffer), 3)  # this test's, that of the call, and of the producer's last term
+        self.assertEqual(sys.getrefcount(buffer), 3)  # this test's, that of the call, and of the producer's last block
 
     def test_abandoned(self) -> None:
         """A log that is given up has nothing to send any more, and holds no memory."""
@@ -217,4 +217,4 @@ class HoleTests(SynchronousTestCase):
         log.abandon(KeyError("why"))
         self.assertIsNone(log.take(500))
         self.assertEqual((log.offer(b"x"), log.in_flight, log.waiting), (ClaimResult.CLOSED, 0, False))
-        self.assertEqual(log._terms, [])
+        self.assertEqual(log._blocks, [])

@@ -108,7 +108,7 @@ class OrderTests(SynchronousTestCase):
     """Room goes to the thread that has waited longest."""
 
     def setUp(self) -> None:
-        """A log with room in its last term for small frames only, and none for another term."""
+        """A log with room in its last block for small frames only, and none for another block."""
         self.signals: list[Signal] = []
         self.shared = Shared(seen=attrs.evolve(threads(), signal=lambda: self.signals.pop(0)))
         self.log = self.shared.log
@@ -214,7 +214,7 @@ class UnblockTests(SynchronousTestCase):
         log = shared.log
         stuck, other = log.producer(), log.producer()
         stuck.claim(10)
-        buffer, at = stuck.term.buffer, stuck.start
+        buffer, at = stuck.block.buffer, stuck.start
         log.unblock(0.0)
         log.unblock(STUCK_SECONDS)
         sender = Sender(log)
@@ -225,7 +225,7 @@ class UnblockTests(SynchronousTestCase):
         self.assertEqual(sender.payloads(), [bytes([i]) * 100 for i in range(40)])
 
     def test_stuck_while_storing(self) -> None:
-        """An offer that is stuck is a hole where it was made, though the log fills another term since."""
+        """An offer that is stuck is a hole where it was made, though the log fills another block since."""
         log = Shared().log
         stuck, other = log.producer(), log.producer()
         payloads = [bytes([i]) * 100 for i in range(12)]
@@ -238,10 +238,10 @@ class UnblockTests(SynchronousTestCase):
 
         other.offer(b"in front")
         log.shapes[3] = (store, 3 + OVERHEAD, b"")
-        first = log.term
+        first = log.block
         with self.assertRaises(IllegalOperationError):
             stuck.offer(b"abc")
-        self.assertIsNot(log.term, first)
+        self.assertIsNot(log.block, first)
         self.assertTrue(first.tainted)
         sender = Sender(log)
         sender.acknowledge()

@@ -12,8 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claims import claim_log, producer, thread_appender
 from bookkeeper_twisted.client.claims.claim_log import ClaimLog
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import ClaimResult, Producer, WhenFull
-from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.client.claims.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import LedgerFencedError
 
@@ -46,7 +46,7 @@ class Meeting:
             threads(), call=self._calls.append, lock=self.turns.lock, signal=self.turns.signal, local=lambda: local
         )
         self.appends = ThreadAppends(
-            7, Clock(), seen, lambda wake: ClaimLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
+            7, Clock(), seen, lambda wake: ClaimLog(layout(), MemoryPool(256), seen, wake, _WINDOW), self._drain
         )
         self.log = self.appends.log
         self.appender = self.appends.appender(_WINDOW - OVERHEAD, when_full, None)
@@ -240,7 +240,7 @@ class SlowWayTests(_Interleavings):
 
             meeting.call(lambda: meeting.log.abandon(why))
             steps = meeting.run(work)
-            self.assertEqual((meeting.log.in_flight, meeting.log._terms), (0, []))
+            self.assertEqual((meeting.log.in_flight, meeting.log._blocks), (0, []))
             return steps
 
         explore(run)

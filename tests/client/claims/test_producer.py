@@ -39,7 +39,7 @@ class StraightLineTests(SynchronousTestCase):
 
     def test_claim(self) -> None:
         """From reading the tail to storing it, and what was claimed in the handle, there is no call and no loop."""
-        parts = ("log.tail) + size", "log.tail = end", "self.start = start", "term = log.term")
+        parts = ("log.tail) + size", "log.tail = end", "self.start = start", "block = log.block")
         self.assertEqual(list(splits(Producer.offer, "if (end := (start := log.tail)", *parts)), [])
 
     def test_commit(self) -> None:
@@ -142,18 +142,18 @@ class ProducerTests(SynchronousTestCase):
     def test_late_commit(self) -> None:
         """A claim the log gave up cannot be committed, and its memory never serves again."""
         self.producer.claim(4)
-        term = self.producer.term
-        self.assertTrue(self.producer.revoke(0, term))
+        block = self.producer.block
+        self.assertTrue(self.producer.revoke(0, block))
         with self.assertRaises(IllegalOperationError):
             self.producer.commit()
-        self.assertTrue(term.tainted)
+        self.assertTrue(block.tainted)
         self.assertGreater(self.producer.offer(b"x"), 0)
         self.assertEqual(self._sent(), [b"x"])
 
     def test_late_abort(self) -> None:
         """A claim the log gave up can be aborted all the same, and the handle goes on."""
         self.producer.claim(4)
-        self.assertTrue(self.producer.revoke(0, self.producer.term))
+        self.assertTrue(self.producer.revoke(0, self.producer.block))
         self.producer.abort()
         self.producer.claim(1)
         self.producer.payload[:] = b"x"
@@ -165,7 +165,7 @@ class ProducerTests(SynchronousTestCase):
         producer = self.producer
 
         def slow(buffer: bytearray, at: int, head: bytes, payload: bytes) -> None:
-            producer.revoke(0, self.log.term)
+            producer.revoke(0, self.log.block)
 
         self.log.shapes[3] = (slow, 3 + OVERHEAD, b"")
         with self.assertRaises(IllegalOperationError):
@@ -212,7 +212,7 @@ class ProducerTests(SynchronousTestCase):
     def test_revoke_after_commit(self) -> None:
         """What is committed is not given up."""
         self.producer.offer(b"x")
-        self.assertFalse(self.producer.revoke(0, self.log.term))
+        self.assertFalse(self.producer.revoke(0, self.log.block))
 
     def _traced(self, producer: Producer, other: Producer) -> int:
         """Offers under a trace function that has another thread offer wherever a line begins; how often it did."""

@@ -9,8 +9,8 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS, ClaimLog
+from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import ClaimResult, WhenFull
-from bookkeeper_twisted.client.claims.terms import TermPool
 from bookkeeper_twisted.client.claims.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerFencedError
 
@@ -165,7 +165,7 @@ class ThreadAppendsTests(SynchronousTestCase):
         seen = attrs.evolve(threads(), call=self.calls.append)
 
         def new_log(wake: Callable[[], None]) -> ClaimLog:
-            return ClaimLog(layout(), TermPool(1024), seen, wake)
+            return ClaimLog(layout(), MemoryPool(1024), seen, wake)
 
         self.appends = ThreadAppends(7, self.clock, seen, new_log, self._drain)
         self.sender = Sender(self.appends.log)

@@ -61,7 +61,7 @@ class AppendTests(WriterTestCase):
 
     def test_large_append_many(self) -> None:
         """A long list goes out in several runs and completes as one."""
-        done = self.writer.append_many([b"x" * 1000] * 900)  # four terms
+        done = self.writer.append_many([b"x" * 1000] * 900)  # four memory blocks
         self.settle()
         self.assertEqual(self.successResultOf(done), (0, 899))
         self.assertEqual(len(self.bookies["b0"].requests), 4)

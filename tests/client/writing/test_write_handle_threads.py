@@ -144,7 +144,7 @@ class AppenderTests(WriterTestCase):
         in_a_thread(lambda: appender.offer(b"t0"))
         self.settle()
         assert self.writer._appends is not None
-        self.assertEqual(self.writer._appends.log._terms, [])
+        self.assertEqual(self.writer._appends.log._blocks, [])
 
 
 class RoomTests(WriterTestCase):

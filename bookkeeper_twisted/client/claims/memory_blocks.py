@@ -1,19 +1,19 @@
-"""The memory of claim logs (queues that threads fill with entries): memory blocks called terms, and their pool."""
+"""The memory of claim logs (queues that threads fill with entries): memory blocks, and their pool."""
 
 from bisect import insort
 
-DEFAULT_TERM_SIZE = 256 << 10
-SMALL_TERM_SIZE = 8 << 10
+DEFAULT_BLOCK_SIZE = 256 << 10
+SMALL_BLOCK_SIZE = 8 << 10
 """Size in bytes of a claim log's first memory block; small, so that thousands of ledgers can have entries in flight."""
 
 
-class Term:
-    """A memory block (term) of a claim log, which contains the frames from position ``base`` to ``end`` in the log.
+class MemoryBlock:
+    """A memory block of a claim log, which contains the frames from position ``base`` to ``end`` in the log.
 
     A position is a byte offset in the log.
 
     :ivar base: position of the first frame.
-    :ivar end: position after the last frame; while threads may claim more frames in this term, the position after its
+    :ivar end: position after the last frame; while threads may claim more frames in this block, the position after its
         memory.
     :ivar buffer: the memory.
     :ivar holes: ranges of reserved memory without an entry to send, in order; used by the reactor's thread only.
@@ -38,59 +38,59 @@ class Term:
             insort(self.holes, self.aborted.pop())
 
 
-NO_TERM = Term(0, bytearray())
-"""The term of a claim log that has no memory yet; its size is 0, so no frame fits into it."""
+NO_BLOCK = MemoryBlock(0, bytearray())
+"""The block of a claim log that has no memory yet; its size is 0, so no frame fits into it."""
 
 
-class TermPool:
-    """A pool of terms, the memory blocks of claim logs; it reuses the memory of terms that logs return.
+class MemoryPool:
+    """A pool of the memory blocks of claim logs; it reuses the blocks that logs return.
 
-    A log without frames in flight returns its terms, so thousands of idle ledgers need no memory.  Any thread may
+    A log without frames in flight returns its blocks, so thousands of idle ledgers need no memory.  Any thread may
     call :meth:`take` and :meth:`give`.
 
-    :ivar size: size of an ordinary term in bytes; a larger frame gets a larger term, whose memory is not reused.
-    :ivar small: size of a small term in bytes.
+    :ivar size: size of an ordinary block in bytes; a larger frame gets a larger block, whose memory is not reused.
+    :ivar small: size of a small block in bytes.
     :ivar made: number of memory blocks that were allocated so far.
     """
 
     __slots__ = ("size", "small", "made", "_kept", "_free")
 
-    def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
+    def __init__(self, size: int = DEFAULT_BLOCK_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
         :param kept: maximum number of unused pieces of memory of each size that the pool keeps.
         :param prepared: number of pieces of ordinary size that the pool makes immediately, before the first log needs
             them.
         """
         self.size = size
-        self.small = min(SMALL_TERM_SIZE, size)
+        self.small = min(SMALL_BLOCK_SIZE, size)
         self.made = 0
         self._kept = kept
         self._free: dict[int, list[bytearray]] = {self.small: [], size: []}
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
-    def take(self, base: int, room: int) -> Term:
-        """Return a term (piece of memory) of at least ``room`` bytes.
+    def take(self, base: int, room: int) -> MemoryBlock:
+        """Return a memory block of at least ``room`` bytes.
 
-        The term is small if ``room`` bytes fit into a small term.
+        The block is small if ``room`` bytes fit into a small block.
 
-        :param base: position (byte offset) in the log at which the term begins.
+        :param base: position (byte offset) in the log at which the block begins.
         """
         size = self.small if room <= self.small else max(room, self.size)
         try:
             buffer = self._free[size].pop()
         except LookupError:
             buffer = self._make(size)
-        return Term(base, buffer)
+        return MemoryBlock(base, buffer)
 
-    def give(self, term: Term) -> None:
-        """Take back a ``term`` (piece of memory), which the caller must not use any more.
+    def give(self, block: MemoryBlock) -> None:
+        """Take back a memory ``block``, which the caller must not use any more.
 
         The memory is not reused if a view of it still exists.
         """
-        buffer = term.buffer
-        term.view.release()
+        buffer = block.buffer
+        block.view.release()
         free = self._free.get(len(buffer))
-        if term.tainted or free is None or len(free) >= self._kept:
+        if block.tainted or free is None or len(free) >= self._kept:
             return
         try:  # append() fails if a view of the memory still exists; then the memory must not be reused
             buffer.append(0)
