@@ -3,13 +3,14 @@
 In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds.  Bytes that arrive
 when this time is used up are stored undecoded, and their connection waits for a later turn.  One connection may take
 :data:`SHARE` seconds at a time.  Waiting connections are served in this order.  First come connections with few stored
-    bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
-    bytes.  Last, in rotation, come connections that used up their share; at least one of them is served in each turn.
-    So a peer with small requests waits only for a turn or two, whatever other peers request.
+bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
+bytes.  Last, in rotation, come connections that used up their share; at least one of them is served in each turn.  So a
+peer with small requests waits only for a turn or two, whatever other peers request.
 
-Peers that are not authenticated never use the time of other peers: their handshakes, tokens and refused requests
-together may take :data:`STRANGERS_TURN` seconds of each turn.  In this time, peers that have begun a handshake and new
-peers are served alternately, so that neither kind of peer can use all of it.
+A peer is *untrusted* until it has sent a request, and has completed TLS and authentication.  Untrusted peers never use
+the time of other peers: their handshakes, tokens and refused requests together may take :data:`UNTRUSTED_TURN` seconds
+of each turn.  In this time, peers that have begun a handshake and new peers are served alternately, so that neither
+kind of peer can use all of it.
 """
 
 from collections.abc import Callable
@@ -21,8 +22,8 @@ from twisted.logger import Logger
 TURN = 0.02
 """Seconds of a reactor turn after which no connection begins another request."""
 
-STRANGERS_TURN = 0.005
-"""Seconds of a reactor turn after which nothing more is done for peers that are not authenticated."""
+UNTRUSTED_TURN = 0.005
+"""Seconds of a reactor turn after which nothing more is done for untrusted peers."""
 
 SHARE = 0.005
 """Seconds for which one connection may process requests without a break; after them, it begins no other request."""
@@ -73,54 +74,52 @@ class _Budget:
 class Turns:
     """A scheduler of connections: it decides which of them may process requests now, and for how long.
 
-    A stranger is a peer whose TLS handshake or authentication is not complete.
-
     :param flush: a function that writes the replies made so far.
     """
 
     _log = Logger()
 
     __slots__ = (
-        "_clock", "_flush", "_admitted", "_strangers", "_measured", "_began", "_share", "_little", "_much", "_more",
-        "_beginning", "_entering", "_last_outside", "_next",
+        "_clock", "_flush", "_trusted", "_untrusted", "_measured", "_began", "_share", "_little", "_much", "_more",
+        "_beginning", "_entering", "_last_untrusted", "_next",
     )  # fmt: skip
 
     def __init__(self, clock: IReactorTime, flush: Callable[[], None]) -> None:
         self._clock = clock
         self._flush = flush
-        self._admitted = self._measured = _Budget(TURN)
-        self._strangers = _Budget(STRANGERS_TURN)
+        self._trusted = self._measured = _Budget(TURN)
+        self._untrusted = _Budget(UNTRUSTED_TURN)
         self._began: float | None = None
         self._share = SHARE
         self._little: dict[Waiting, None] = {}
         self._much: dict[Waiting, None] = {}
         self._more: dict[Waiting, None] = {}
         self._beginning: dict[Waiting, None] = {}
-        self._entering = self._last_outside = dict[Waiting, None]()
+        self._entering = self._last_untrusted = dict[Waiting, None]()
         self._next: IDelayedCall | None = None
 
     @property
     def is_spent(self) -> bool:
-        """Test whether the time for requests of authenticated peers is used up in this reactor turn."""
-        return self._admitted.is_spent
+        """Test whether the time for requests of trusted peers is used up in this reactor turn."""
+        return self._trusted.is_spent
 
-    def is_spent_for(self, is_stranger: bool) -> bool:
+    def is_spent_for(self, is_untrusted: bool) -> bool:
         """Test whether the time of this reactor turn for one kind of peers is used up.
 
-        :param is_stranger: True for peers that are not authenticated yet, False for all other peers.
+        :param is_untrusted: True for untrusted peers, False for all other peers.
         """
-        return (self._strangers if is_stranger else self._admitted).is_spent
+        return (self._untrusted if is_untrusted else self._trusted).is_spent
 
-    def begin(self, is_stranger: bool = False) -> bool:
+    def begin(self, is_untrusted: bool = False) -> bool:
         """Begin to measure the time of the work for a connection.
 
-        :param is_stranger: whether the TLS handshake or the authentication of the peer is not complete.
+        :param is_untrusted: whether the peer is untrusted.
         :returns: False if a measurement has begun already: the work for another connection, which is measured, has
             caused this work.  If True, :meth:`end` must be called after the work.
         """
         if self._began is not None:
             return False
-        self._measured = self._strangers if is_stranger else self._admitted
+        self._measured = self._untrusted if is_untrusted else self._trusted
         self._began = self._clock.seconds()
         return True
 
@@ -155,8 +154,8 @@ class Turns:
         waiting[connection] = None
         self._go_on_later()
 
-    def wait_outside(self, connection: Waiting, begins: bool = False) -> None:
-        """Call ``take_turn`` of a ``connection`` whose peer is not authenticated, in a later turn of the reactor.
+    def wait_untrusted(self, connection: Waiting, begins: bool = False) -> None:
+        """Call ``take_turn`` of a ``connection`` with an untrusted peer in a later turn of the reactor.
 
         :param begins: whether the peer is new, so that its handshake has not begun yet.
         """
@@ -173,7 +172,7 @@ class Turns:
         return len(self._little) + len(self._much) + len(self._more)
 
     @property
-    def _n_outside(self) -> int:
+    def _n_untrusted(self) -> int:
         return len(self._beginning) + len(self._entering)
 
     def _go_on_later(self) -> None:
@@ -183,27 +182,27 @@ class Turns:
     def _go_on(self) -> None:
         """Let waiting connections process requests, each connection once, until the time of this turn is used up."""
         self._next = None
-        self._admitted.spent = self._strangers.spent = 0.0
+        self._trusted.spent = self._untrusted.spent = 0.0
         is_owed = bool(self._more)
         for _ in range(self._n_waiting):
-            if self._admitted.is_spent:
+            if self._trusted.is_spent:
                 break
             # Reserve the last share of each turn for a connection that has used up a share before: otherwise new
             # requests of other connections could delay it for ever.
-            is_last = is_owed and self._admitted.spent >= TURN - SHARE
+            is_last = is_owed and self._trusted.spent >= TURN - SHARE
             waiting = (self._more if is_last else self._little) or self._little or self._much or self._more
             is_owed = is_owed and waiting is not self._more
-            self._serve(waiting, SHARE if waiting is self._more else SMALL_SHARE, is_stranger=False)
-        for _ in range(self._n_outside):
-            if self._strangers.is_spent:
+            self._serve(waiting, SHARE if waiting is self._more else SMALL_SHARE, is_untrusted=False)
+        for _ in range(self._n_untrusted):
+            if self._untrusted.is_spent:
                 break
-            other = self._beginning if self._last_outside is self._entering else self._entering
-            self._last_outside = other or self._last_outside
-            self._serve(self._last_outside, SMALL_SHARE, is_stranger=True)
-        if self._n_waiting or self._n_outside:
+            other = self._beginning if self._last_untrusted is self._entering else self._entering
+            self._last_untrusted = other or self._last_untrusted
+            self._serve(self._last_untrusted, SMALL_SHARE, is_untrusted=True)
+        if self._n_waiting or self._n_untrusted:
             self._go_on_later()
 
-    def _serve(self, waiting: dict[Waiting, None], share: float, is_stranger: bool) -> None:
+    def _serve(self, waiting: dict[Waiting, None], share: float, is_untrusted: bool) -> None:
         """Let the first of the ``waiting`` connections process requests.
 
         :param share: seconds after which this connection begins no other request.
@@ -211,7 +210,7 @@ class Turns:
         connection = next(iter(waiting))
         del waiting[connection]
         self._share = share
-        self.begin(is_stranger)
+        self.begin(is_untrusted)
         try:
             connection.take_turn()
             self._flush()

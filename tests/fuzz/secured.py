@@ -12,7 +12,7 @@ from ..security.certificates import Folder, authority, issued
 from ..security.key_updates import SUITE
 from .peer import FuzzPeer, operate
 from .run import Run
-from .secured_peer import Keys, Stranger
+from .secured_peer import Keys, UntrustedPeer
 
 _LET_IN = 0.3
 """The share of peers that are let in and send what is drawn then."""
@@ -52,9 +52,9 @@ class SecuredRun(Run):
             self.figures["let in"] += 1
             await operate(self.reactor, port, self.model, name, self.lingering, self._let_in)
             return
-        stranger = Stranger(self.reactor, port, self._keys, self.model, name)
-        await stranger.operate()
-        self.figures[f"not let in, {stranger.done}"] += 1
+        untrusted = UntrustedPeer(self.reactor, port, self._keys, self.model, name)
+        await untrusted.operate()
+        self.figures[f"not let in, {untrusted.done}"] += 1
 
     async def _let_in(self, reactor: Any, port: int, model: Any) -> FuzzPeer:
         peer = FuzzPeer(model)

@@ -133,7 +133,7 @@ class Keys:
         return await made.ready
 
 
-class Stranger:
+class UntrustedPeer:
     """One connection of a peer that is not let in, from its first byte to its end.
 
     :param seed: of all that is drawn.

@@ -68,7 +68,7 @@ class LiveCase(TestCase):
 
     def principals(self) -> set[Principal]:
         """Who is let in by the bookie; another connection of the client may still be on its way."""
-        return {connection.principal for connection in self.service.engine.factory.peers if not connection.is_stranger}
+        return {connection.principal for connection in self.service.engine.factory.peers if not connection.is_untrusted}
 
     async def refused(self, uri: str, keys: dict[str, Any]) -> str:
         """Such a client can append nothing; return its reason, then what the bookie says in its log."""

@@ -292,8 +292,8 @@ PLANTS = (
         ["tests.bookie.requests.test_authentication"], where="ServerConnection.enter",
     ),
     Plant(
-        "an authenticated peer is dropped before strangers", "protocol/server/shared_limits.py",
-        "connection.state in _STRANGERS", "False", ["tests.protocol.server.test_held_bytes"], where="is_stranger",
+        "an authenticated peer is dropped before untrusted ones", "protocol/server/shared_limits.py",
+        "connection.state in _UNTRUSTED", "False", ["tests.protocol.server.test_held_bytes"], where="is_untrusted",
     ),
     Plant(
         "a peer may ask OpenSSL for answers without an end", "protocol/tls_layer.py",

@@ -173,7 +173,7 @@ PLANTS = (
     ),
     Plant(
         "time that was taken counts in all later turns", "protocol/turns.py",
-        "self._admitted.spent = self._strangers.spent = 0.0", "", _ALL, where="Turns._go_on",
+        "self._trusted.spent = self._untrusted.spent = 0.0", "", _ALL, where="Turns._go_on",
     ),
     Plant(
         "what many requests waited for is answered in one turn", "bookie/requests/request_processor.py",

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.protocol.turns import SHARE, SMALL, SMALL_SHARE, STRANGERS_TURN, TURN, Turns
+from bookkeeper_twisted.protocol.turns import SHARE, SMALL, SMALL_SHARE, TURN, UNTRUSTED_TURN, Turns
 
 from ..bounds import until
 
@@ -14,19 +14,19 @@ class _Connection:
     :ivar left: seconds of it.
     """
 
-    def __init__(self, case: "TurnTests", name: str, left: float, is_stranger: bool = False) -> None:
-        self.name, self.left, self.is_stranger = name, left, is_stranger
+    def __init__(self, case: "TurnTests", name: str, left: float, is_untrusted: bool = False) -> None:
+        self.name, self.left, self.is_untrusted = name, left, is_untrusted
         self._case = case
 
     def work(self) -> None:
         case = self._case
-        counts = case.turns.begin(self.is_stranger)
+        counts = case.turns.begin(self.is_untrusted)
         while self.left > 0 and not case.turns.is_over():
             case.advance(SMALL_SHARE / 2)
             self.left -= SMALL_SHARE / 2
         if self.left > 0:
-            if self.is_stranger:
-                case.turns.wait_outside(self)
+            if self.is_untrusted:
+                case.turns.wait_untrusted(self)
             else:
                 case.turns.wait(self)
         if counts:
@@ -150,26 +150,26 @@ class TurnTests(SynchronousTestCase):
         self.assertGreaterEqual(served.count("more"), 19)
         self.assertGreaterEqual(len(served), 100)
 
-    def test_strangers(self) -> None:
+    def test_untrusted_peers(self) -> None:
         """However many peers are not let in, they use their part of a turn, and nothing of that of the others."""
         for _ in range(1000):
-            self.turns.wait_outside(_Connection(self, "new", SMALL_SHARE, True), begins=True)
-            self.turns.wait_outside(_Connection(self, "going on", 1000.0, True))
+            self.turns.wait_untrusted(_Connection(self, "new", SMALL_SHARE, True), begins=True)
+            self.turns.wait_untrusted(_Connection(self, "going on", 1000.0, True))
         for _ in range(20):
             began = self.clock.seconds()
             self.turns.wait(_Connection(self, "healthy", SMALL_SHARE / 2), 100)
             served = self.turn()
             self.assertEqual(served[0], "healthy")
-            self.assertLessEqual(self.clock.seconds() - began, STRANGERS_TURN + 2 * SMALL_SHARE)
+            self.assertLessEqual(self.clock.seconds() - began, UNTRUSTED_TURN + 2 * SMALL_SHARE)
             self.assertLessEqual(abs(served.count("new") - served.count("going on")), 1)
             self.assertTrue(self.turns.is_spent_for(True))
             self.assertFalse(self.turns.is_spent_for(False))
 
-    def test_strangers_in_a_flood(self) -> None:
+    def test_untrusted_peers_in_a_flood(self) -> None:
         """However much peers that are let in ask for, those that are not have their part of each turn, too."""
         for number in range(100):
             self.turns.wait(_Connection(self, str(number), 1000.0), SMALL + 1)
-        self.turns.wait_outside(_Connection(self, "new", SMALL_SHARE, True), begins=True)
+        self.turns.wait_untrusted(_Connection(self, "new", SMALL_SHARE, True), begins=True)
         self.assertIn("new", self.turn())
 
     def test_failure(self) -> None:

@@ -24,7 +24,7 @@ from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..turns import Turns
 from .greeting import Greeting
 from .limits import FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
-from .shared_limits import SharedLimits, is_stranger
+from .shared_limits import SharedLimits, is_untrusted
 
 if TYPE_CHECKING:
     from ..tls_layer import TlsLayer
@@ -36,11 +36,11 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 LONGEST_TOKEN_FRAME = 2 * MAX_TOKEN
 """Bytes of the longest frame of a peer that is not authenticated: a token and the fields around it."""
 
-STRANGERS_CHUNK = 16 * 1024
-"""Maximum number of bytes that are received at a time from a peer that is not authenticated."""
+UNTRUSTED_CHUNK = 16 * 1024
+"""Maximum number of bytes that are received at a time from an untrusted peer."""
 
-STRANGERS_PIECE = 8 * 1024
-"""Maximum number of bytes that are decoded at a time from a peer that is not authenticated.
+UNTRUSTED_PIECE = 8 * 1024
+"""Maximum number of bytes that are decoded at a time from an untrusted peer.
 
 These bytes contain at most some hundred requests.  All of them are refused, which takes a few milliseconds, before the
 time limit is tested.
@@ -51,7 +51,8 @@ time limit is tested.
 class ServerConnection(Protocol):
     """A bookie's connection to one peer.  It is the producer of replies, which its transport pauses when full.
 
-    :ivar is_stranger: whether the peer has sent no request yet, or has not completed TLS or authentication.
+    :ivar is_untrusted: whether the peer is untrusted: it has sent no request yet, or has not completed TLS or
+        authentication.
     :ivar heard_at: time in seconds at which bytes were last received.
     :ivar has_asked: whether the peer has sent a complete frame.
     :ivar expecting_since: the time in seconds at which the peer began a frame or its authentication, which it must
@@ -65,7 +66,7 @@ class ServerConnection(Protocol):
         self.peer = peer
         self.host = host
         self.state = ConnectionState.CONNECTING
-        self.is_stranger = True
+        self.is_untrusted = True
         self.closed = False
         self.principal = NOBODY
         self.is_encrypted = False
@@ -100,7 +101,7 @@ class ServerConnection(Protocol):
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(self._factory.tcp_no_delay)
             self._socket = self.transport
-            self._socket.bufferSize = min(self._factory.limits.chunk, STRANGERS_CHUNK)
+            self._socket.bufferSize = min(self._factory.limits.chunk, UNTRUSTED_CHUNK)
         self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
@@ -109,12 +110,12 @@ class ServerConnection(Protocol):
         if self._session is None or self.state in _ENDING:
             return
         self.heard_at = self._factory.clock.seconds()
-        outside = self.is_stranger
-        if self._waits or self.turns.is_spent_for(outside):
+        untrusted = self.is_untrusted
+        if self._waits or self.turns.is_spent_for(untrusted):
             self._put_off += data
             self._wait(len(self._put_off))
             return
-        counts = self.turns.begin(outside)
+        counts = self.turns.begin(untrusted)
         try:
             self._receive(data)
         finally:
@@ -145,8 +146,8 @@ class ServerConnection(Protocol):
             hello()
             self.transport.protocol.dataReceived(data)  # type: ignore[union-attr]  # the protocol until TLS begins
             return
-        if self.is_stranger and len(data) > STRANGERS_PIECE:
-            data, self._put_off = data[:STRANGERS_PIECE], data[STRANGERS_PIECE:]
+        if self.is_untrusted and len(data) > UNTRUSTED_PIECE:
+            data, self._put_off = data[:UNTRUSTED_PIECE], data[UNTRUSTED_PIECE:]
             self._wait()
         items = self._decoder.receive(data)
         if self.state in _ASKING and (items or self.expecting_since is None):
@@ -251,7 +252,7 @@ class ServerConnection(Protocol):
 
     def enter(self, state: ConnectionState) -> None:
         self.state = following(self.state, state)
-        self.is_stranger = is_stranger(self)
+        self.is_untrusted = is_untrusted(self)
         if state is ConnectionState.AUTHENTICATING:
             self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))
         elif state is ConnectionState.READY:
@@ -273,7 +274,7 @@ class ServerConnection(Protocol):
 
         A peer is not late while the bookie does not read from it, or while the connection is being closed.
         """
-        if self._held or (self._waits and not self.is_stranger) or self.state in _ENDING:
+        if self._held or (self._waits and not self.is_untrusted) or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
@@ -433,8 +434,8 @@ class ServerConnection(Protocol):
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
-            if self.is_stranger:
-                self.turns.wait_outside(self, begins=self.state is ConnectionState.CONNECTING)
+            if self.is_untrusted:
+                self.turns.wait_untrusted(self, begins=self.state is ConnectionState.CONNECTING)
             else:
                 self.turns.wait(self, n_bytes)
             self.transport.pauseProducing()  # type: ignore[union-attr]

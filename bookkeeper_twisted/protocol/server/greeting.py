@@ -91,7 +91,7 @@ class Greeting(Protocol):
         if turns.is_spent_for(True):
             self._received, self._waits = received, True
             self._connection.transport.pauseProducing()
-            turns.wait_outside(self, begins=True)
+            turns.wait_untrusted(self, begins=True)
             return
         counts = turns.begin(True)
         try:

@@ -21,8 +21,8 @@ class _Held:
 class HeldBytes(Generic[C]):
     """A limit on the memory that all connections together may use for one kind of bytes.
 
-    Above the limit, connections are dropped: first connections whose peers are not authenticated, then connections of
-    authenticated peers; among each, the connection with the largest product of held bytes and seconds first.
+    Above the limit, connections are dropped: first connections of untrusted peers, then connections of other peers;
+    among each, the connection with the largest product of held bytes and seconds first.
 
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.
@@ -31,14 +31,14 @@ class HeldBytes(Generic[C]):
     :param limit: maximum number of bytes of all connections.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
-    :param is_stranger: tests whether the peer of a connection is not authenticated; such peers are dropped first.
+    :param is_untrusted: tests whether the peer of a connection is untrusted; such peers are dropped first.
     """
 
     _log = Logger()
 
     def __init__(
         self, held: str, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None],
-        is_stranger: Callable[[C], bool] = lambda connection: False,
+        is_untrusted: Callable[[C], bool] = lambda connection: False,
     ) -> None:  # fmt: skip
         self.n_bytes = 0
         self._held = held
@@ -46,7 +46,7 @@ class HeldBytes(Generic[C]):
         self._clock = clock
         self._dropped = dropped
         self._drop = drop
-        self._is_stranger = is_stranger
+        self._is_untrusted = is_untrusted
         self._holding: dict[C, _Held] = {}
         self._dropping = False
 
@@ -77,7 +77,7 @@ class HeldBytes(Generic[C]):
 
         def weight(connection: C) -> tuple[bool, float]:
             held = self._holding[connection]
-            return self._is_stranger(connection), held.n_bytes * (now - held.since)
+            return self._is_untrusted(connection), held.n_bytes * (now - held.since)
 
         heaviest = max(self._holding, key=weight)
         # Log again only after the held bytes have fallen to half of the limit, so that a flood does not fill the log.

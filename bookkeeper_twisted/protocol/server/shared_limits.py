@@ -19,11 +19,11 @@ from .held_bytes import HeldBytes
 from .limits import DEFAULT_LIMITS, ServerLimits
 from .outbox import Outbox
 
-_STRANGERS = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
+_UNTRUSTED = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
 
 
 class StatedConnection(TimedConnection, Protocol):
-    """A connection whose state tells whether its peer is authenticated."""
+    """A connection whose state tells whether its peer is untrusted."""
 
     state: ConnectionState
 
@@ -31,9 +31,9 @@ class StatedConnection(TimedConnection, Protocol):
 C = TypeVar("C", bound=StatedConnection)
 
 
-def is_stranger(connection: StatedConnection) -> bool:
-    """Test whether the peer of a ``connection`` has sent no request yet, or has not completed TLS or authentication."""
-    return connection.state in _STRANGERS
+def is_untrusted(connection: StatedConnection) -> bool:
+    """Test whether the peer of a ``connection`` is untrusted."""
+    return connection.state in _UNTRUSTED
 
 
 class SharedLimits(Generic[C]):
@@ -78,7 +78,7 @@ class SharedLimits(Generic[C]):
             connection.abort()
 
         self.incomplete: HeldBytes[C] = HeldBytes(
-            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_stranger
+            "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_untrusted
         )
         unread = "replies that are not read"
         self.handshakes: Handshakes[C] = Handshakes(limits.max_handshakes, clock, metrics.shed, drop)

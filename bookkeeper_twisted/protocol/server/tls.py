@@ -32,7 +32,7 @@ class TurnTaking(Protocol):
     def turns(self) -> Turns: ...
 
     @property
-    def is_stranger(self) -> bool: ...
+    def is_untrusted(self) -> bool: ...
 
     @property
     def expects_more(self) -> bool: ...
@@ -61,13 +61,13 @@ class ServerTlsLayer(TlsLayer):
         self._works = False
 
     def dataReceived(self, data: bytes) -> None:
-        turns, outside = self._turns, self._connection.is_stranger
-        if self._arrived or self._below.is_held or turns.is_spent_for(outside):
+        turns, untrusted = self._turns, self._connection.is_untrusted
+        if self._arrived or self._below.is_held or turns.is_spent_for(untrusted):
             if not self._below.is_closing:
                 self._arrived, self._at = self._arrived[self._at :] + data, 0
                 self._wait(len(self._arrived))
             return
-        counts = turns.begin(outside)
+        counts = turns.begin(untrusted)
         try:
             end = self._ends.find(data, 0, MOST_RECORDS)
             if end == len(data):
@@ -114,8 +114,8 @@ class ServerTlsLayer(TlsLayer):
             return
         self._waits = True
         self._below.put_off(True)
-        if self._connection.is_stranger:
-            self._turns.wait_outside(self)
+        if self._connection.is_untrusted:
+            self._turns.wait_untrusted(self)
         else:
             self._turns.wait(self, n_bytes)
 

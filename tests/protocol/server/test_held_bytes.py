@@ -34,15 +34,15 @@ class IncompleteFrameTests(ServerTestCase):
         long[0].connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.factory.incomplete.n_bytes, 1204 + 4904)
 
-    def test_strangers_first(self) -> None:
+    def test_untrusted_peers_first(self) -> None:
         """Peers that are not authenticated are dropped before others, however long these hold more bytes."""
-        known, stranger, late = [self.connect() for _ in range(3)]
+        known, untrusted, late = [self.connect() for _ in range(3)]
         known[0].dataReceived(_FRAME + bytes(4900))
         self.clock.advance(10)
-        stranger[0].state = ConnectionState.AUTHENTICATING
-        stranger[0].dataReceived(_FRAME + bytes(3000))
+        untrusted[0].state = ConnectionState.AUTHENTICATING
+        untrusted[0].dataReceived(_FRAME + bytes(3000))
         late[0].dataReceived(_FRAME + bytes(4900))
-        self.assertEqual([transport.aborted for _, transport in (known, stranger, late)], [False, True, False])
+        self.assertEqual([transport.aborted for _, transport in (known, untrusted, late)], [False, True, False])
 
     def test_a_frame_a_time(self) -> None:
         """A connection that completes its frames is not taken for one that holds the first of them still."""

@@ -12,8 +12,8 @@ from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
-from bookkeeper_twisted.protocol.server.connection import STRANGERS_CHUNK, STRANGERS_PIECE, ServerConnection
-from bookkeeper_twisted.protocol.turns import SHARE, STRANGERS_TURN, TURN, Turns
+from bookkeeper_twisted.protocol.server.connection import UNTRUSTED_CHUNK, UNTRUSTED_PIECE, ServerConnection
+from bookkeeper_twisted.protocol.turns import SHARE, TURN, UNTRUSTED_TURN, Turns
 from bookkeeper_twisted.testing.authentication import TokenAuthentication
 
 from ...bookie.rig import Rig, reads
@@ -73,13 +73,13 @@ class RefusedRequestTests(SynchronousTestCase):
     """Requests of peers that have not authenticated."""
 
     def _pieces(self, rig: Rig) -> _Costs:
-        """Let each piece of requests that a connection decodes cost a fifth of the strangers' time."""
+        """Let each piece of requests that a connection decodes cost a fifth of the time of untrusted peers."""
         costs = _Costs(rig)
         receive = ServerConnection._receive
 
         def paid(connection: ServerConnection, data: bytes) -> None:
             receive(connection, data)
-            costs.pay(connection, STRANGERS_TURN / 5)
+            costs.pay(connection, UNTRUSTED_TURN / 5)
 
         self.patch(ServerConnection, "_receive", paid)
         return costs
@@ -98,7 +98,7 @@ class RefusedRequestTests(SynchronousTestCase):
         for _ in until(lambda: not any(peer.held for peer in peers), 20_000):
             self.assertLessEqual(costs.turn(), 6)
             turns += 1
-        self.assertGreater(turns, 20 * _FLOOD // STRANGERS_PIECE // 7)
+        self.assertGreater(turns, 20 * _FLOOD // UNTRUSTED_PIECE // 7)
         replies = [peer.replies() for peer in peers]
         self.assertEqual(len({len(each) for each in replies}), 1)
         self.assertGreaterEqual(len(replies[0]), 15 * len(flood) // len(read(0)))
@@ -137,7 +137,7 @@ class RefusedRequestTests(SynchronousTestCase):
         self.assertLessEqual(len(costs.done), 6)
         for _ in until(lambda: all(peer.ended for peer in peers)):
             self.assertLessEqual(costs.turn(), 6)
-        self.assertLessEqual(len(peers[0].replies()), STRANGERS_PIECE * 2)
+        self.assertLessEqual(len(peers[0].replies()), UNTRUSTED_PIECE * 2)
 
     def test_chunk(self) -> None:
         """Little is received at a time from a peer that is not let in."""
@@ -152,7 +152,7 @@ class RefusedRequestTests(SynchronousTestCase):
         from zope.interface import alsoProvides
 
         for options, size in (
-            (EngineOptions(authentication=TokenAuthentication()), STRANGERS_CHUNK),
+            (EngineOptions(authentication=TokenAuthentication()), UNTRUSTED_CHUNK),
             (EngineOptions(), Rig().engine.factory.limits.chunk),
         ):
             rig, socket = Rig(options=options), Socket()
@@ -182,7 +182,7 @@ class HandshakeTurnTests(TlsLayerCase):
         return end.bio_read(1 << 16), end
 
     def _costs(self) -> _Costs:
-        """Let each step of a handshake cost a fifth of the strangers' time."""
+        """Let each step of a handshake cost a fifth of the time of untrusted peers."""
         from bookkeeper_twisted.protocol.tls_layer import TlsLayer
 
         costs = _Costs(self.rig)
@@ -190,7 +190,7 @@ class HandshakeTurnTests(TlsLayerCase):
 
         def paid(layer: Any, data: bytes) -> int:
             if not layer._above.is_open:
-                costs.pay(layer, STRANGERS_TURN / 5)
+                costs.pay(layer, UNTRUSTED_TURN / 5)
             return receive(layer, data)
 
         self.patch(TlsLayer, "_receive", paid)
@@ -242,14 +242,14 @@ class HandshakeTurnTests(TlsLayerCase):
         for transport in transports:
             transport.lose()
         turns = self.rig.engine.factory.turns
-        self.assertEqual(turns._n_outside, 0)
+        self.assertEqual(turns._n_untrusted, 0)
 
     def test_stopping(self) -> None:
         """A bookie that stops does not read from those that wait for their turn."""
         costs, transports, _ = self._blast(True)
         waiting = [each for each in transports if not each.is_read]
         self.rig.engine.factory.hold_all()
-        for _ in until(lambda: not self.rig.engine.factory.turns._n_outside):
+        for _ in until(lambda: not self.rig.engine.factory.turns._n_untrusted):
             costs.turn()
         self.assertTrue(waiting)
         self.assertFalse(any(each.is_read for each in waiting))

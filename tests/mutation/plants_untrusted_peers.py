@@ -1,4 +1,4 @@
-"""Plants in what keeps peers that are not let in from taking the bookie from all others."""
+"""Plants in what keeps untrusted peers from taking the bookie from all others."""
 
 from .plant import Plant
 
@@ -13,20 +13,20 @@ _ENDS, _OF_ENDS = "security/records.py", ["tests.security.test_records"]
 PLANTS = (
     Plant(
         "peers that are not let in use the time of those that are", _TURNS,
-        "self._strangers if is_stranger else self._admitted", "self._admitted", _ALL, where="Turns.begin",
+        "self._untrusted if is_untrusted else self._trusted", "self._trusted", _ALL, where="Turns.begin",
     ),
     Plant(
         "all peers that are not let in have their turn at once", _TURNS,
-        "if self._strangers.is_spent: ...", "", _ALL, where="Turns._go_on",
+        "if self._untrusted.is_spent: ...", "", _ALL, where="Turns._go_on",
     ),
     Plant(
         "handshakes that begin wait until none goes on", _TURNS,
-        "self._beginning if self._last_outside is self._entering else self._entering", "self._entering", _ALL,
+        "self._beginning if self._last_untrusted is self._entering else self._entering", "self._entering", _ALL,
         where="Turns._go_on",
     ),
     Plant(
         "those who send much keep those who had a share from going on", _TURNS,
-        "self._admitted.spent >= TURN - SHARE", "False", _ALL, where="Turns._go_on",
+        "self._trusted.spent >= TURN - SHARE", "False", _ALL, where="Turns._go_on",
     ),
     Plant(
         "one that had no share waits behind those who had one", _TURNS,
@@ -38,19 +38,19 @@ PLANTS = (
     ),
     Plant(
         "requests of a peer that is not let in are refused chunk by chunk", _CONNECTION,
-        "len(data) > STRANGERS_PIECE", "False", _OF_TLS, where="ServerConnection._receive",
+        "len(data) > UNTRUSTED_PIECE", "False", _OF_TLS, where="ServerConnection._receive",
     ),
     Plant(
         "refused requests count as those of peers that are let in", _CONNECTION,
-        "self.is_stranger", "False", _OF_TLS, where="ServerConnection._wait",
+        "self.is_untrusted", "False", _OF_TLS, where="ServerConnection._wait",
     ),
     Plant(
         "who sends requests all the time need not be let in in time", _CONNECTION,
-        "self._waits and not self.is_stranger", "self._waits", _OF_TLS, where="ServerConnection.is_late",
+        "self._waits and not self.is_untrusted", "self._waits", _OF_TLS, where="ServerConnection.is_late",
     ),
     Plant(
         "much is received at a time from a peer that is not let in", _CONNECTION,
-        "min(self._factory.limits.chunk, STRANGERS_CHUNK)", "self._factory.limits.chunk", _OF_TLS,
+        "min(self._factory.limits.chunk, UNTRUSTED_CHUNK)", "self._factory.limits.chunk", _OF_TLS,
         where="ServerConnection.connectionMade",
     ),
     Plant(
@@ -96,7 +96,7 @@ PLANTS = (
     ),
     Plant(
         "records are decrypted when the turn is spent", _TLS,
-        "turns.is_spent_for(outside)", "False", _OF_TLS, where="ServerTlsLayer.dataReceived",
+        "turns.is_spent_for(untrusted)", "False", _OF_TLS, where="ServerTlsLayer.dataReceived",
     ),
     Plant(
         "what arrives on a connection that is being dropped is kept", _TLS,
