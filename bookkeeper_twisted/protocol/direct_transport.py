@@ -109,7 +109,7 @@ class DirectConnection(Connection):
         self._queued = 0
         self._burst = 0
         self._aborted = False
-        self.taken = 0
+        self.bytes_accepted = 0
 
     @property
     def unread(self) -> int:
@@ -148,7 +148,7 @@ class DirectConnection(Connection):
             except OSError:
                 pass  # ignore the error: the next write event sends again, and ends the connection if that fails
             self._burst += sent
-            self.taken += sent
+            self.bytes_accepted += sent
         if sent < size:
             self._pieces.extend(_rest(pieces, sent))
             self._queued += size - sent
@@ -200,7 +200,7 @@ class DirectConnection(Connection):
         """Remove the sent bytes from the queue."""
         pieces = self._pieces
         self._queued -= sent
-        self.taken += sent
+        self.bytes_accepted += sent
         while pieces and sent >= len(pieces[0]):
             sent -= len(pieces.popleft())
         if sent:

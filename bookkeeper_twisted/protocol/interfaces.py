@@ -117,8 +117,8 @@ class IRequestSession(Interface):
 class IGatheringTransport(ITransport):
     """A transport that accepts memory views, and sends several buffers by one call without joining them."""
 
-    taken: int = Attribute("Bytes that the kernel has taken of what was written.")
-    unread: int = Attribute("Of these, bytes of which the other end has not told that it has them; 0 if unknown.")
+    bytes_accepted: int = Attribute("Number of written bytes that the kernel has accepted.")
+    unread: int = Attribute("Number of these bytes that the peer has not confirmed; 0 if unknown.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
         """Write the byte strings in ``data`` in order.  After the return, their bytes may be changed."""

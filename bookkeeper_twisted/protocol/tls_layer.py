@@ -229,7 +229,7 @@ class _Receiver:
 class TlsLayer(TLSMemoryBIOProtocol):
     """The TLS layer of one connection: the protocol of its transport, and the transport of its protocol.
 
-    :ivar taken: number of encrypted bytes that the kernel has accepted.
+    :ivar bytes_accepted: number of encrypted bytes that the kernel has accepted.
     :ivar unread: number of encrypted bytes that the kernel has accepted and the peer has not confirmed; 0 if unknown.
     """
 
@@ -246,8 +246,8 @@ class TlsLayer(TLSMemoryBIOProtocol):
         super().__init__(factory, self._above, False)
 
     @property
-    def taken(self) -> int:
-        return getattr(self._below, "taken", 0)
+    def bytes_accepted(self) -> int:
+        return getattr(self._below, "bytes_accepted", 0)
 
     @property
     def unread(self) -> int:

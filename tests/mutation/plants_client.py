@@ -257,8 +257,8 @@ PLANTS = (
         "self.abandoned -= self._by_key", "pass", ["tests.protocol.client.test_sent_reads"], where="InFlight._file",
     ),
     Plant(
-        "a late reply leaves its id taken", "protocol/client/in_flight.py",
-        "self._reads.remove(space, (ids[at],))", "pass", ["tests.protocol.client.test_sent_reads"],
+        "a late reply leaves its id in use", "protocol/client/in_flight.py",
+        "self._reads.remove(scope, (ids[at],))", "pass", ["tests.protocol.client.test_sent_reads"],
         where="InFlight._file",
     ),
     Plant(
@@ -279,7 +279,7 @@ PLANTS = (
     Plant(
         "a range of ids is not compared with the ids of other reads", "protocol/client/sent_reads.py",
         "not known.keys().isdisjoint(ids)", "not isinstance(ids, range) and not known.keys().isdisjoint(ids)",
-        ["tests.protocol.client.test_sent_reads"], where="ReadsById.are_taken",
+        ["tests.protocol.client.test_sent_reads"], where="ReadsById.are_in_use",
     ),
     Plant(
         "ids of a ledger that is read no more stay in the index", "protocol/client/sent_reads.py",

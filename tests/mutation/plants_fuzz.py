@@ -15,6 +15,6 @@ PLANTS = (
     ),
     Plant(
         "a frame that cannot be decoded behind StartTLS is an error of a live bookie", "protocol/server/greeting.py",
-        "len(items) == 1", "True", _FUZZED, where="Greeting._is_taken",
+        "len(items) == 1", "True", _FUZZED, where="Greeting._is_accepted",
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ PLANTS = (
     ),
     Plant(
         "a peer that reads slowly is taken for one that does not read", _CONNECTION,
-        "taken != self._last_read[0] or not waits", "not waits", _UNREAD, where="ServerConnection.stalled_for",
+        "confirmed != self._last_read[0] or not waits", "not waits", _UNREAD, where="ServerConnection.stalled_for",
     ),
     Plant(
         "unread replies are kept for ever", _PEERS,
@@ -26,7 +26,7 @@ PLANTS = (
     ),
     Plant(
         "bytes sent by a write event are not counted as read", "protocol/direct_transport.py",
-        "self.taken += sent", "", ["tests.protocol.test_direct_transport"], where="DirectConnection._drop",
+        "self.bytes_accepted += sent", "", ["tests.protocol.test_direct_transport"], where="DirectConnection._drop",
     ),
     Plant(
         "a long poll keeps its connection in use", _SESSION,
@@ -160,7 +160,7 @@ PLANTS = (
     ),
     Plant(
         "replies that were read count as unread", _CONNECTION,
-        "self._factory.unread.hold(self, 0)", "", _BIG, where="ServerConnection._taken",
+        "self._factory.unread.hold(self, 0)", "", _BIG, where="ServerConnection._all_accepted",
     ),
     Plant(
         "the requests of all connections take any time of a turn", "protocol/turns.py",
@@ -190,8 +190,8 @@ PLANTS = (
     ),
     Plant(
         "replies in the kernel count as read", _CONNECTION,
-        "self.transport.taken - self.transport.unread", "self.transport.taken", _UNREAD,
-        where="ServerConnection._bytes_taken",
+        "self.transport.bytes_accepted - self.transport.unread", "self.transport.bytes_accepted", _UNREAD,
+        where="ServerConnection._bytes_confirmed",
     ),
     Plant(
         "every connection for which there is no descriptor is a line of the log", "protocol/direct_transport.py",

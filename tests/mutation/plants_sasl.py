@@ -232,12 +232,12 @@ PLANTS = (
     ),
     Plant(
         "frames in clear are taken without end", _GREETING,
-        "take, self._take = self._take, None", "take = self._take", _GREETED, where="Greeting._is_taken",
+        "take, self._take = self._take, None", "take = self._take", _GREETED, where="Greeting._is_accepted",
     ),
     Plant(
         "any frame in clear is dropped behind StartTLS", _GREETING,
         "take is not None and len(items) == 1 and take(items[0])", "take is not None and (take(items[0]) or True)",
-        _GREETED, where="Greeting._is_taken",
+        _GREETED, where="Greeting._is_accepted",
     ),
     Plant(
         "a frame in clear behind StartTLS may be long", _GREETING,

@@ -330,16 +330,16 @@ class _Beyond:
             self.lose()
             self.assertEqual((self.transport._queued, len(self.transport._pieces)), (0, 0))
 
-        def test_taken(self) -> None:
-            """What the kernel has taken is counted, also while more waits: a peer that reads is told from one that
+        def test_bytes_accepted(self) -> None:
+            """What the kernel has accepted is counted, also while more waits: a peer that reads is told from one that
             does not."""
             self.transport.write(b"four")
-            self.assertEqual(self.transport.taken, 4)
+            self.assertEqual(self.transport.bytes_accepted, 4)
             self.transport.write(_MUCH)
-            self.assertEqual(self.transport.taken + self.transport._queued, 4 + len(_MUCH))
+            self.assertEqual(self.transport.bytes_accepted + self.transport._queued, 4 + len(_MUCH))
             self.assertGreater(self.transport._queued, 0)
             self.read(4 + len(_MUCH))
-            self.assertEqual(self.transport.taken, 4 + len(_MUCH))
+            self.assertEqual(self.transport.bytes_accepted, 4 + len(_MUCH))
 
         def test_slow_peer(self) -> None:
             """What waits for a slow peer is sent from where it was, not copied with every event."""

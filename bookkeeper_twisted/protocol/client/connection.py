@@ -201,13 +201,13 @@ class ClientConnection(Protocol):
         return self._read(ids, NUMBERED, (number,), self.wire.encode_request(request))
 
     def _read(
-        self, ids: RequestIds, space: int | None, read_ids: Sequence[int], frames: bytes
+        self, ids: RequestIds, scope: int | None, read_ids: Sequence[int], frames: bytes
     ) -> "Deferred[list[ReadReply]]":
         if self._end is not None:
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._time.seconds() + self._limits.read_timeout
-        reads = self.in_flight.read(ids, space, read_ids, len(frames), deadline, deferred)
+        reads = self.in_flight.read(ids, scope, read_ids, len(frames), deadline, deferred)
         self._put(ids, frames, len(read_ids))
         return deferred
 

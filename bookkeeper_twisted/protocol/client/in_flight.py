@@ -6,9 +6,9 @@ by number.  Only this module changes the number of unacknowledged bytes, and the
 waits.
 
 A V2 reply has no request number; it has a ledger id and an entry id.  These two are the key of an add or a read.  A key
-is *taken* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its
-flow left the connection), its key stays taken until the late reply arrives: otherwise this reply could be matched with
-a newer request.  The connection refuses a request whose key is taken; the client then sends it in a protocol with
+is *in use* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its
+flow left the connection), its key stays in use until the late reply arrives: otherwise this reply could be matched with
+a newer request.  The connection refuses a request whose key is in use; the client then sends it in a protocol with
 request numbers.  An add of an entry that was never sent before (*fresh*) is tested only while an add that is not fresh
 is outstanding: two fresh adds never have the same key.
 """
@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 from ...codec.adds import Adds
 from ...codec.runs import AddReplies, ReadReply
 from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
-from .sent_adds import AddsDone, AddsPart, Answered, Key, NamedEntries, SentAdds, TakenEntries
+from .sent_adds import AddsDone, AddsPart, Answered, EntrySet, Key, NamedEntries, SentAdds
 from .sent_reads import NUMBERED, ReadsById, SentCall, SentReads
 
 SentRequest = Answered | SentReads | SentCall
@@ -78,8 +78,8 @@ class InFlight:
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
         # the entries of outstanding adds without request numbers; only entries that are not sent for the first time
-        self._taken = TakenEntries()
-        self._n_again = 0  # number of writes of adds (SentAdds) whose entries are in _taken
+        self._resent = EntrySet()
+        self._n_again = 0  # number of writes of adds (SentAdds) whose entries are in _resent
         self._reads = ReadsById()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -109,14 +109,14 @@ class InFlight:
     def is_pending(self, first: int, count: int) -> bool:
         """Test whether a reply to one of ``count`` requests, with ids from ``first`` on, is still expected."""
         ids = range(first, first + count)
-        if self._reads.are_taken(NUMBERED, ids) or not self._calls.keys().isdisjoint(ids):
+        if self._reads.are_in_use(NUMBERED, ids) or not self._calls.keys().isdisjoint(ids):
             return True
         keys: set[Key] = set(ids)
         return not self._by_key and any(sent.holds(keys) for sent in self._adds)
 
     # ---- adds ------------------------------------------------------------------------------------------
 
-    def is_taken(self, adds: Adds, fresh: bool) -> bool:
+    def are_in_use(self, adds: Adds, fresh: bool) -> bool:
         """Test whether replies to ``adds`` could be mistaken for replies to other requests.
 
         :param fresh: whether the entries are sent for the first time.
@@ -124,7 +124,7 @@ class InFlight:
         """
         if not self._adds or (fresh and not self._n_again) or not self._by_key:
             return False
-        if self._taken.have_any(adds.ledger_ids, adds.entry_ids):
+        if self._resent.have_any(adds.ledger_ids, adds.entry_ids):
             return True
         if fresh or self._n_again == len(self._adds):
             return False
@@ -149,7 +149,7 @@ class InFlight:
         :returns: whether the adds were recorded; if not, they must not be sent on this connection.
         :raises ValueError: another ledger handle uses the same flow id (the high half of its request ids).
         """
-        if (self._n_again or not fresh) and self.is_taken(adds, fresh):
+        if (self._n_again or not fresh) and self.are_in_use(adds, fresh):
             return False
         ledger_ids, entry_ids, count = adds.ledger_ids, adds.entry_ids, len(adds.entry_ids)
         flow = self._count(ids, count, size, 0 if self._by_key else count)
@@ -161,7 +161,7 @@ class InFlight:
         self._adds.append(sent)
         if again:
             self._n_again += 1
-            self._taken.put(ledger_ids, entry_ids)
+            self._resent.put(ledger_ids, entry_ids)
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
@@ -180,7 +180,7 @@ class InFlight:
         self._adds.popleft()  # usual case: all adds of the oldest write are acknowledged
         if sent.again:
             self._n_again -= 1
-            self._taken.take(*sent.ids_at(sent.indexes))
+            self._resent.remove(*sent.ids_at(sent.indexes))
         sent.flow.waiting -= sent.count
         self.unacknowledged -= sent.size
         if self._emptied is not None:
@@ -227,7 +227,7 @@ class InFlight:
             self._adds.remove(sent)
             self._n_again -= sent.again
         if sent.again:
-            self._taken.take(*sent.ids_at(indexes))
+            self._resent.remove(*sent.ids_at(indexes))
         if sent.done is None:
             self.abandoned -= len(indexes)
             return None
@@ -242,24 +242,24 @@ class InFlight:
 
         :param entry_ids: entries of ``ledger_id``, -1 for the last one; the result is False if an id occurs twice.
         """
-        return not (self._by_key and self._reads.are_taken(ledger_id, entry_ids))
+        return not (self._by_key and self._reads.are_in_use(ledger_id, entry_ids))
 
     def read(
-        self, ids: RequestIds, space: int | None, read_ids: Sequence[int], size: int, deadline: float,
+        self, ids: RequestIds, scope: int | None, read_ids: Sequence[int], size: int, deadline: float,
         deferred: "Deferred[list[ReadReply]]",
     ) -> SentReads:  # fmt: skip
         """Record reads that are about to be sent.
 
         :param ids: the request ids of the handle that sends the reads.
-        :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
+        :param scope: NUMBERED if the reads have request numbers, else the id of their ledger.
         :param read_ids: the request numbers of the reads, or else the entry ids.  No outstanding read with the same
-            ``space`` may have one of these ids (:meth:`can_read`).
+            ``scope`` may have one of these ids (:meth:`can_read`).
         :param size: total size in bytes of their frames.
         :param deferred: fires with the replies to the reads.
         :raises ValueError: another flow uses the same flow id.
         """
         flow = self._count(ids, len(read_ids), size, 0 if self._by_key else len(read_ids))
-        reads = SentReads(flow, self._n_sent, deadline, size, space, read_ids, deferred)
+        reads = SentReads(flow, self._n_sent, deadline, size, scope, read_ids, deferred)
         self._reads.put(reads)
         return reads
 
@@ -314,24 +314,24 @@ class InFlight:
                     yield reads
 
     def _file(
-        self, space: int | None, ids: Sequence[int], replies: Sequence[ReadReply], at: int
+        self, scope: int | None, ids: Sequence[int], replies: Sequence[ReadReply], at: int
     ) -> tuple[int, SentReads | None]:
         """Store the reply with index ``at``, and the replies directly after it that answer reads of the same write.
 
-        :param space: NUMBERED if the reads have request numbers, else the id of their ledger.
+        :param scope: NUMBERED if the reads have request numbers, else the id of their ledger.
         :param ids: the id of each reply: its request number, or else its entry id.
         :returns: the number of processed replies; and the reads of this write if all of them are answered, else None.
         """
-        reads, is_taken = self._reads.find(space, ids[at])
+        reads, is_in_use = self._reads.find(scope, ids[at])
         if reads is None:
-            if is_taken:
-                self._reads.remove(space, (ids[at],))
+            if is_in_use:
+                self._reads.remove(scope, (ids[at],))
                 self.abandoned -= self._by_key
             return 1, None
         answered = ids[at : at + reads.n_missing]
         n = self._reads.of(reads, answered) if len(answered) > 1 else 1
         answered = answered[:n]
-        self._reads.remove(space, answered)
+        self._reads.remove(scope, answered)
         reads.file(answered, replies[at : at + n])
         if reads.n_missing:
             return n, None
@@ -389,7 +389,7 @@ class InFlight:
         """Remove all requests, in order, because the connection is lost and no reply will come."""
         ended = self._end(lambda sent: True)
         self._adds.clear()
-        self._taken.clear()
+        self._resent.clear()
         self._reads.clear()
         self._n_again = self.abandoned = 0
         del self._flows[CONNECTION_FLOW]

@@ -219,7 +219,7 @@ Answered = SentAdds | AddsPart
 """Answered adds: all adds of one write, or a part of them."""
 
 
-class TakenEntries:
+class EntrySet:
     """A set of entries of many ledgers.  One call adds, finds or removes consecutive entries, without a loop."""
 
     __slots__ = ("_by_ledger",)
@@ -246,7 +246,7 @@ class TakenEntries:
             for ledger_id, ids in _by_ledger(ledger_ids, entry_ids)
         )
 
-    def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
+    def remove(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
         """Remove one or more entries, all of which are in the set.
 
         :param ledger_ids: the ledger id of each of ``entry_ids``.

@@ -2,10 +2,10 @@
 
 A reply to a V3 read has the request number of the read.  A reply to a V2 read has none, so the client finds the read by
 ledger and entry id.  Therefore the id of a read is its request number, or its entry id.  Entry ids of different ledgers
-are in different *spaces*: the space of an entry id is its ledger id, and the space of all request numbers is NUMBERED.
+are in different *scopes*: the scope of an entry id is its ledger id, and the scope of all request numbers is NUMBERED.
 
-An id is *taken* while its read is outstanding.  If the read is given up (timed out or cancelled), its id stays taken
-until the late reply arrives.  No read with a taken id may be sent (:mod:`.in_flight`).
+An id is *in use* while its read is outstanding.  If the read is given up (timed out or cancelled), its id stays in use
+until the late reply arrives.  No read with an id in use may be sent (:mod:`.in_flight`).
 
 A client that reads a ledger entry by entry receives hundreds of replies at a time.  Each step processes all of them by
 one call of a C function, because a call for each reply would take longer than the bookie needs for the read.
@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import ReadReply
 
 NUMBERED = None
-"""The *space* of request numbers, in which they are unique; the space of entry ids is the id of their ledger."""
+"""The *scope* of request numbers, in which they are unique; the scope of entry ids is the id of their ledger."""
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
@@ -32,7 +32,7 @@ class SentReads:
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
     :ivar size: total size in bytes of their frames.
-    :ivar space: NUMBERED if the reads have request numbers, else the id of their ledger.
+    :ivar scope: NUMBERED if the reads have request numbers, else the id of their ledger.
     :ivar ids: their request numbers, or else their entry ids.
     """
 
@@ -40,7 +40,7 @@ class SentReads:
     order: int
     deadline: float
     size: int
-    space: int | None
+    scope: int | None
     ids: Sequence[int]
     deferred: "Deferred[list[ReadReply]]"
     _replies: dict[int, ReadReply] = attrs.field(factory=dict, init=False)
@@ -68,83 +68,83 @@ class SentReads:
 
 
 class ReadsById:
-    """An index of outstanding reads: it maps the space and id of a read to the SentReads with all reads of its write.
+    """An index of outstanding reads: it maps the scope and id of a read to the SentReads with all reads of its write.
 
-    If a read was given up but may still be answered, the index maps its id to None.  A space is a ledger id, or
+    If a read was given up but may still be answered, the index maps its id to None.  A scope is a ledger id, or
     NUMBERED for request numbers (see the module docstring).
     """
 
-    __slots__ = ("_spaces",)
+    __slots__ = ("_scopes",)
 
     def __init__(self) -> None:
-        self._spaces: dict[int | None, dict[int, SentReads | None]] = {}
+        self._scopes: dict[int | None, dict[int, SentReads | None]] = {}
 
-    def are_taken(self, space: int | None, ids: Sequence[int]) -> bool:
+    def are_in_use(self, scope: int | None, ids: Sequence[int]) -> bool:
         """Test whether an id occurs twice in ``ids`` or another read has it, so that a reply could belong to two reads.
 
-        :param space: the id of the ledger whose entries are to be read, or NUMBERED if ``ids`` are request numbers.
+        :param scope: the id of the ledger whose entries are to be read, or NUMBERED if ``ids`` are request numbers.
         """
-        known = self._spaces.get(space, {})
+        known = self._scopes.get(scope, {})
         if len(ids) == 1:
             return ids[0] in known
         return not known.keys().isdisjoint(ids) or not (isinstance(ids, range) or len(set(ids)) == len(ids))
 
     def put(self, reads: SentReads) -> None:
         """Add ``reads``; no other read in the index may have one of their ids."""
-        self._spaces.setdefault(reads.space, {}).update(zip(reads.ids, repeat(reads)))
+        self._scopes.setdefault(reads.scope, {}).update(zip(reads.ids, repeat(reads)))
 
-    def find(self, space: int | None, read_id: int) -> tuple[SentReads | None, bool]:
+    def find(self, scope: int | None, read_id: int) -> tuple[SentReads | None, bool]:
         """Return the SentReads with the read ``read_id``, and whether this id is in use.
 
-        :param space: the space of the id: the id of a ledger, or NUMBERED.
+        :param scope: the scope of the id: the id of a ledger, or NUMBERED.
         :returns: None instead of SentReads if the id is not in use, or if its read was given up.
         """
-        known = self._spaces.get(space, {})
+        known = self._scopes.get(scope, {})
         return known.get(read_id), read_id in known
 
     def of(self, reads: SentReads, ids: Sequence[int]) -> int:
         """Return how many ids at the beginning of ``ids`` belong to ``reads``.
 
-        :param ids: ids in the space of ``reads``.
+        :param ids: ids in the scope of ``reads``.
         """
-        found = list(map(self._spaces[reads.space].get, ids))
+        found = list(map(self._scopes[reads.scope].get, ids))
         if found.count(reads) == len(found):
             return len(found)
         return next(i for i, each in enumerate(found) if each is not reads)
 
-    def remove(self, space: int | None, ids: Iterable[int]) -> None:
+    def remove(self, scope: int | None, ids: Iterable[int]) -> None:
         """Free ``ids``, so that other reads may use them.
 
-        :param space: the space of the ids: the id of a ledger, or NUMBERED.
+        :param scope: the scope of the ids: the id of a ledger, or NUMBERED.
         :param ids: ids in use; an id may occur twice, because a broken bookie may send a reply twice.
         """
-        known = self._spaces[space]
+        known = self._scopes[scope]
         deque(map(known.pop, ids, repeat(None)), maxlen=0)
         if not known:
-            del self._spaces[space]
+            del self._scopes[scope]
 
     def clear(self) -> None:
         """Remove all reads."""
-        self._spaces.clear()
+        self._scopes.clear()
 
-    def give_up(self, reads: SentReads, keep_taken: bool) -> int:
+    def give_up(self, reads: SentReads, keep_in_use: bool) -> int:
         """Remove the unanswered reads of ``reads``.
 
-        :param keep_taken: whether no other read may use their ids until their late replies arrive.
+        :param keep_in_use: whether no other read may use their ids until their late replies arrive.
         :returns: the number of removed reads.
         """
-        known = self._spaces.get(reads.space, {})
+        known = self._scopes.get(reads.scope, {})
         ids = [each for each in reads.ids if known.get(each) is reads]
-        if keep_taken:
+        if keep_in_use:
             known.update(zip(ids, repeat(None)))
         elif ids:
-            self.remove(reads.space, ids)
+            self.remove(reads.scope, ids)
         return len(ids)
 
     def some(self, whether: Callable[[SentReads], bool]) -> list[SentReads]:
         """Return all SentReads that wait for replies and for which ``whether`` returns True.
         """
-        waiting = dict.fromkeys([reads for known in self._spaces.values() for reads in known.values() if reads])
+        waiting = dict.fromkeys([reads for known in self._scopes.values() for reads in known.values() if reads])
         return [reads for reads in waiting if whether(reads)]
 
 

@@ -174,7 +174,7 @@ class ServerConnection(Protocol):
         admitted = self._session is not None
         self._close()
         self._replies = []
-        self._taken()
+        self._all_accepted()
         self._factory.incomplete.hold(self, 0)
         self._factory.handshakes.ended(self)
         self._put_off = b""
@@ -194,16 +194,16 @@ class ServerConnection(Protocol):
 
     def pauseProducing(self) -> None:
         self._paused = True
-        self._last_read = self._bytes_taken, self._factory.clock.seconds()
+        self._last_read = self._bytes_confirmed, self._factory.clock.seconds()
 
     def resumeProducing(self) -> None:
         self._paused = False
-        self._taken()
+        self._all_accepted()
         self._go_on()
         self._factory.outbox.flush()
 
-    def _taken(self) -> None:
-        """Record that no replies wait in the transport any more."""
+    def _all_accepted(self) -> None:
+        """Record that the kernel has accepted all replies: none waits in the transport."""
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
@@ -284,20 +284,20 @@ class ServerConnection(Protocol):
         return self.has_asked and self.expecting_since is None
 
     @property
-    def _bytes_taken(self) -> int:
+    def _bytes_confirmed(self) -> int:
         """Return the number of bytes that the peer has confirmed, or 0 if the transport does not count them.
 
         In the latter case, the bookie notices that a peer reads only when a full transport becomes empty.
         """
-        return self.transport.taken - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
+        return self.transport.bytes_accepted - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
     @property
     def stalled_for(self) -> float:
         """Return the seconds for which the peer has not read waiting replies, or 0 if no replies wait."""
-        now, taken = self._factory.clock.seconds(), self._bytes_taken
+        now, confirmed = self._factory.clock.seconds(), self._bytes_confirmed
         waits = self._paused or (self._is_busy and self._gathers and self.transport.unread > 0)  # type: ignore[union-attr]
-        if taken != self._last_read[0] or not waits or self.closed:
-            self._last_read = taken, now
+        if confirmed != self._last_read[0] or not waits or self.closed:
+            self._last_read = confirmed, now
         return now - self._last_read[1]
 
     @property

@@ -76,7 +76,7 @@ class Greeting(Protocol):
             if len(received) < size <= LONGEST:
                 self._received = received
                 return
-            if self._is_taken(received[:size]):
+            if self._is_accepted(received[:size]):
                 received = received[size:]
         if _is_half_record(received):
             self._take, self._received = None, received
@@ -112,7 +112,7 @@ class Greeting(Protocol):
         """Drop the connection, because :meth:`take_turn` has raised an error."""
         self._connection.abort()
 
-    def _is_taken(self, frame: bytes) -> bool:
+    def _is_accepted(self, frame: bytes) -> bool:
         """Pass an unencrypted frame to ``take``, and return whether it was accepted; accept only one such frame."""
         take, self._take = self._take, None
         items = self._decoder.receive(frame) if len(frame) <= LONGEST else []

@@ -244,7 +244,7 @@ class ManyLedgersTests(RealBookieCase):
         self.assertEqual(self.answers, [(index, BookieHandleNotAvailableError) for index in (0, 1)])
 
     def test_taken(self) -> None:
-        """Adds with one key that is taken on the connection are sent in V3; each is answered by itself."""
+        """Adds with one key that is in use on the connection are sent in V3; each is answered by itself."""
         self._connect(self.one, self.two)
         attempts = len(self.network.attempts)
         self._add(self.two, 2, 0)
@@ -269,7 +269,7 @@ class ManyLedgersTests(RealBookieCase):
         self.assertEqual(self.answers, [(0, None), (1, None)])
 
     def test_time_out(self) -> None:
-        """A bookie that does not answer fails them when their time is over; their keys stay taken on its connection,
+        """A bookie that does not answer fails them when their time is over; their keys stay in use on its connection,
         and the callback for answers is invoked."""
         told: list[Any] = []
         self.client = NetworkBookieClient(

@@ -25,12 +25,12 @@ class V2Tests(ConnectedTestCase):
     """Version 2: replies name ledger and entry only."""
 
     def _adds_now(self, entry_id: int) -> bool:
-        """Whether an add is taken; if not, nothing is sent, and no callback comes."""
+        """Whether an add is sent; if not, no byte is, and no callback comes."""
         self.asked()
         answers: Answers = []
-        taken = self.connection.add(self.ids, self.adds(run_of(entry_id, 1)), lambda _, *answer: answers.append(answer))
-        self.assertEqual((len(self.asked()), answers), (int(taken), []))
-        return taken
+        sent = self.connection.add(self.ids, self.adds(run_of(entry_id, 1)), lambda _, *answer: answers.append(answer))
+        self.assertEqual((len(self.asked()), answers), (int(sent), []))
+        return sent
 
     def test_taken_keys(self) -> None:
         """What is outstanding cannot be asked again on this connection."""
@@ -42,8 +42,8 @@ class V2Tests(ConnectedTestCase):
         self.assertFalse(self.connection.can_read(LEDGER, [1, 1]))
         self.assertTrue(self.connection.can_read(LEDGER, [1]))
 
-    def test_taken_after_time_out(self) -> None:
-        """A key that timed out, or was cancelled, is taken until the late reply has come."""
+    def test_in_use_after_time_out(self) -> None:
+        """A key that timed out, or was cancelled, is in use until the late reply has come."""
         self.add(run_of(0, 2))
         reading = self.connection.read(self.ids, LEDGER, [0])
         run, asked = self.asked()

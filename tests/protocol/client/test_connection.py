@@ -354,7 +354,7 @@ class ConnectionTests(ConnectedTestCase):
 
 
 class OverdueTests(ConnectedTestCase):
-    """Version 2: keys stay taken by replies that are overdue."""
+    """Version 2: keys stay in use by replies that are overdue."""
 
     def test_limit(self) -> None:
         """The connection to a bookie with too many of them ends (S11)."""

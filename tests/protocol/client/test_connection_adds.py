@@ -59,7 +59,7 @@ class MixedCase(ConnectedTestCase):
 
     def can_add(self, adds: Adds) -> bool:
         """Whether replies to adds could be told from others."""
-        return not self.connection.in_flight.is_taken(adds, False)
+        return not self.connection.in_flight.are_in_use(adds, False)
 
     def reply(self, keys: Sequence[Key], status: Status = Status.EOK) -> None:
         """The bookie answers adds."""
@@ -228,11 +228,11 @@ class AnswerTests(MixedCase):
         self.assert_nothing_is_left()
 
 
-class TakenTests(MixedCase):
+class KeysInUseTests(MixedCase):
     """Adds that cannot be sent now."""
 
-    def test_taken(self) -> None:
-        """Neither a mixed nor a plain add is taken while one with its key is outstanding; nothing is sent then."""
+    def test_in_use(self) -> None:
+        """Neither a mixed nor a plain add is sent while one with its key is outstanding; nothing is sent then."""
         self.mix(KEYS)
         self.add(run_of(6, 2))
         self.asked()
@@ -243,8 +243,8 @@ class TakenTests(MixedCase):
         self.assertFalse(self.connection.add(self.ids, self.adds(run_of(5, 1)), lambda _, *a: answers.append(a)))
         self.assertEqual((self.asked(), answers), ([], []))
 
-    def test_taken_after_time_out(self) -> None:
-        """A key that timed out is taken until its late reply has come, which is dropped."""
+    def test_in_use_after_time_out(self) -> None:
+        """A key that timed out is in use until its late reply has come, which is dropped."""
         mixed = self.mix(KEYS)
         self.reply(KEYS[1:2])
         self.clock.pump([0.5] * 7)

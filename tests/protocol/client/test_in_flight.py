@@ -103,10 +103,10 @@ class InFlightTests(SynchronousTestCase):
 
 
 class KeyedInFlightTests(SynchronousTestCase):
-    """V2: keys that stay taken."""
+    """V2: keys that stay in use."""
 
     def test_leave(self) -> None:
-        """The keys of a flow that left stay taken, but its id is free: no reply carries it."""
+        """The keys of a flow that left stay in use, but its id is free: no reply carries it."""
         flow_ids = FlowIds()
         ids = RequestIds(flow_ids.take())
         flight = InFlight(False, flow_ids)
@@ -114,14 +114,14 @@ class KeyedInFlightTests(SynchronousTestCase):
         flight.add(ids, ten, 1000, b"", None, 5.0, lambda *_: None, True)
         one = few_adds((7,), (5,))
         flight.read(ids, 7, (3,), 30, 5.0, Deferred())
-        self.assertTrue(flight.is_taken(one, False) and not flight.can_read(7, (3,)))
+        self.assertTrue(flight.are_in_use(one, False) and not flight.can_read(7, (3,)))
         self.assertEqual(len(flight.leave(ids)), 2)
-        self.assertEqual((flight.is_taken(one, False), flight.can_read(7, (3,))), (True, False))
+        self.assertEqual((flight.are_in_use(one, False), flight.can_read(7, (3,))), (True, False))
         self.assertEqual((flight.orphans, flight.abandoned), (11, 11))
         flow_ids.release(ids.flow_id)
         self.assertEqual(len(flow_ids), 0)
         self.assertEqual(list(flight.answered_adds([(7, n) for n in range(10)])), [])
-        self.assertFalse(flight.is_taken(one, False))
+        self.assertFalse(flight.are_in_use(one, False))
 
 
 class AmongOthersTests(SynchronousTestCase):
@@ -220,7 +220,7 @@ class AmongOthersTests(SynchronousTestCase):
         """Adds are refused for one entry that is outstanding, or was given up without an answer."""
 
         def can_add(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-            return not self.flight.is_taken(few_adds(ledger_ids, entry_ids), False)
+            return not self.flight.are_in_use(few_adds(ledger_ids, entry_ids), False)
 
         self.assertEqual([can_add((7, 11), (entry_id, 0)) for entry_id in (4, 5, 6)], [False, False, True])
         self.assertFalse(can_add((11, 10), (0, 0)))

@@ -1,4 +1,4 @@
-"""Adds in the account of a connection: answers in turn and out of turn, keys that are taken, ends."""
+"""Adds in the account of a connection: answers in turn and out of turn, keys that are in use, ends."""
 
 from collections.abc import Sequence
 
@@ -80,9 +80,9 @@ class AddsCase(SynchronousTestCase):
         """What a row of replies answers."""
         return _indexes(list(self.outstanding.answered_adds(keys)))
 
-    def taken(self, *keys: Key) -> list[bool]:
-        """Whether they are taken, each of them."""
-        return [self.outstanding.is_taken(_adds(key), False) for key in keys]
+    def in_use(self, *keys: Key) -> list[bool]:
+        """Whether they are in use, each of them."""
+        return [self.outstanding.are_in_use(_adds(key), False) for key in keys]
 
 
 class AnswerTests(AddsCase):
@@ -172,46 +172,46 @@ class AnswerTests(AddsCase):
         self.assertEqual((part.count, part.size), (3, 750))
 
 
-class TakenTests(AddsCase):
+class KeysInUseTests(AddsCase):
     """Keys whose replies could not be told from others."""
 
     def test_before_and_after(self) -> None:
-        """A key is taken from when it is sent until it is answered."""
-        self.assertEqual(self.taken((10, 3)), [False])
+        """A key is in use from when it is sent until it is answered."""
+        self.assertEqual(self.in_use((10, 3)), [False])
         self.send([(10, 3), (11, 0)])
-        self.assertEqual(self.taken((10, 2), (10, 3), (10, 4), (11, 0), (12, 0)), [False, True, False, True, False])
+        self.assertEqual(self.in_use((10, 2), (10, 3), (10, 4), (11, 0), (12, 0)), [False, True, False, True, False])
         self.answer([(10, 3)])
-        self.assertEqual(self.taken((10, 3), (11, 0)), [False, True])
+        self.assertEqual(self.in_use((10, 3), (11, 0)), [False, True])
         self.answer([(11, 0)])
-        self.assertEqual(self.taken((10, 0), (10, 3), (11, 0)), [False] * 3)
+        self.assertEqual(self.in_use((10, 0), (10, 3), (11, 0)), [False] * 3)
 
     def test_any(self) -> None:
-        """One of many that is taken is enough, and each is compared with its own ledger."""
+        """One of many that is in use is enough, and each is compared with its own ledger."""
         self.send([(10, 3), (11, 8)])
-        self.assertTrue(self.outstanding.is_taken(_adds((9, 0), (10, 3), (12, 0)), False))
-        self.assertFalse(self.outstanding.is_taken(_adds((9, 0), (10, 8), (11, 3)), False))
+        self.assertTrue(self.outstanding.are_in_use(_adds((9, 0), (10, 3), (12, 0)), False))
+        self.assertFalse(self.outstanding.are_in_use(_adds((9, 0), (10, 8), (11, 3)), False))
 
     def test_out_of_turn(self) -> None:
         """What was answered out of turn is free, what was sent with it is not."""
         self.send([(10, 3), (11, 0), (12, 0)])
         self.answer([(11, 0)])
-        self.assertEqual(self.taken((10, 3), (11, 0), (12, 0)), [True, False, True])
+        self.assertEqual(self.in_use((10, 3), (11, 0), (12, 0)), [True, False, True])
 
     def test_fresh(self) -> None:
         """An entry that is sent for the first time meets only what was sent again."""
         self.send([(10, 3)], fresh=True)
-        self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
-        self.assertTrue(self.outstanding.is_taken(_adds((10, 3)), False))
+        self.assertFalse(self.outstanding.are_in_use(_adds((10, 3)), True))
+        self.assertTrue(self.outstanding.are_in_use(_adds((10, 3)), False))
         self.send([(11, 0)])
-        self.assertTrue(self.outstanding.is_taken(_adds((11, 0)), True))
+        self.assertTrue(self.outstanding.are_in_use(_adds((11, 0)), True))
         self.answer([(11, 0)])
-        self.assertFalse(self.outstanding.is_taken(_adds((11, 0)), True))
+        self.assertFalse(self.outstanding.are_in_use(_adds((11, 0)), True))
 
     def test_fresh_in_turn(self) -> None:
         """What was sent again and is confirmed by bytes is forgotten, too."""
         sent = self.send([(10, 3)])
         self.assertEqual(confirmed(self.outstanding, sent.replies), ([sent], 28))
-        self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
+        self.assertFalse(self.outstanding.are_in_use(_adds((10, 3)), True))
 
 
 class ConfirmedTests(AddsCase):
@@ -358,12 +358,12 @@ class EndTests(AddsCase):
         self.assertEqual((bool(self.outstanding), self.outstanding.abandoned), (False, 6))
 
     def test_late_replies(self) -> None:
-        """Keys that were given up stay taken until their late replies, which are dropped."""
+        """Keys that were given up stay in use until their late replies, which are dropped."""
         self.outstanding.expire(5.0)
         self.assertEqual(self.answer([*FIRST[1:3], SECOND[0]]), [(2, [0])])
-        self.assertEqual((self.outstanding.abandoned, self.taken(FIRST[3])), (1, [True]))
+        self.assertEqual((self.outstanding.abandoned, self.in_use(FIRST[3])), (1, [True]))
         self.assertEqual(self.answer(FIRST[3:]), [])
-        self.assertEqual((self.outstanding.abandoned, self.taken(*FIRST)), (0, [False] * 4))
+        self.assertEqual((self.outstanding.abandoned, self.in_use(*FIRST)), (0, [False] * 4))
 
     def test_late_replies_out_of_turn(self) -> None:
         """Late replies in any order count once each."""
@@ -372,7 +372,7 @@ class EndTests(AddsCase):
         parts = list(self.outstanding.answered_adds([FIRST[3], FIRST[1]]))
         self.assertEqual((parts, self.outstanding.abandoned), ([], 1))
         self.assertEqual((self.answer([FIRST[2]]), self.outstanding.abandoned), ([], 0))
-        self.assertEqual(self.taken(*FIRST), [False] * 4)
+        self.assertEqual(self.in_use(*FIRST), [False] * 4)
 
     def test_expire_out_of_turn(self) -> None:
         """What is left of one that was answered out of turn is given up."""
@@ -388,17 +388,17 @@ class EndTests(AddsCase):
         self.assertEqual(list(self.outstanding.leave(RequestIds(3))), [])
         self.assertEqual(_indexes(self.outstanding.leave(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
         self.assertEqual((list(self.outstanding.leave(mine)), self.outstanding.abandoned), ([], 6))
-        self.assertEqual(self.taken(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
+        self.assertEqual(self.in_use(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
         self.assertTrue(self.outstanding)
         self.assertEqual(self.answer([(30, 0)]), [(3, [0])])
         self.assertFalse(self.outstanding)
 
     def test_clear(self) -> None:
-        """At the end all requests that wait are taken out, once, and no key is taken."""
+        """At the end all requests that wait are taken out, once, and no key is in use."""
         self.outstanding.expire(5.0)
         self.assertEqual(_indexes(self.outstanding.clear()), [(2, [0, 1, 2])])
         self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))
-        self.assertEqual(self.taken(FIRST[1], SECOND[0]), [False, False])
+        self.assertEqual(self.in_use(FIRST[1], SECOND[0]), [False, False])
         parts = list(self.outstanding.answered_adds(SECOND))
         self.assertEqual(parts, [])
 
@@ -420,7 +420,7 @@ class Model:
         """Sends the next entry of each ledger."""
         order = len(self._sizes) + 1
         keys = [(ledger_id, self._next.get(ledger_id, 0)) for ledger_id in ledger_ids]
-        self._case.assertFalse(self._outstanding.is_taken(_adds(*keys), False))
+        self._case.assertFalse(self._outstanding.are_in_use(_adds(*keys), False))
         self._sizes.append(100 * len(keys) + 13 * order)
         self._released.append(0)
         self._case.send(keys, deadline=order, size=self._sizes[-1])
@@ -459,8 +459,8 @@ class Model:
         assert_equal(sorted((order, index) for order, indexes in _indexes(parts) for index in indexes), sorted(wanted))
         assert_equal((bool(outstanding), outstanding.abandoned), (bool(self._waiting), len(self._abandoned)))
         for key in (*self._waiting, *self._abandoned):
-            assert_equal((key, outstanding.is_taken(_adds(key), False)), (key, True))
-        assert_equal(bool(self._next) and outstanding.is_taken(_adds(*self._next.items()), False), False)
+            assert_equal((key, outstanding.are_in_use(_adds(key), False)), (key, True))
+        assert_equal(bool(self._next) and outstanding.are_in_use(_adds(*self._next.items()), False), False)
         for part in parts:
             self._released[part.order - 1] += part.size
         owing = {order for order, _ in self._waiting.values()}
@@ -469,10 +469,10 @@ class Model:
         assert_equal(outstanding.unacknowledged, sum(self._sizes) - sum(self._released))
 
     def end(self) -> None:
-        """Everything is answered; nothing is taken."""
+        """Everything is answered; nothing is in use."""
         self.row(0, len(self._waiting) + len(self._abandoned))
         self._case.assertFalse(
-            self._next and self._outstanding.is_taken(few_adds(list(self._next), [0] * len(self._next)), False)
+            self._next and self._outstanding.are_in_use(few_adds(list(self._next), [0] * len(self._next)), False)
         )
 
 

@@ -12,8 +12,8 @@ from bookkeeper_twisted.protocol.client.request_ids import FlowIds
 from bookkeeper_twisted.protocol.client.sent_reads import NUMBERED, ReadsById, SentReads
 
 
-def _reads(ids: Sequence[int], space: int | None = 7) -> SentReads:
-    return SentReads(None, 1, 5.0, 60, space, ids, Deferred())
+def _reads(ids: Sequence[int], scope: int | None = 7) -> SentReads:
+    return SentReads(None, 1, 5.0, 60, scope, ids, Deferred())
 
 
 def _reply(entry_id: int, ledger_id: int = 7) -> ReadReply:
@@ -48,14 +48,14 @@ class ReadsByIdTests(SynchronousTestCase):
         self.reads.put(self.group)
 
     def test_find(self) -> None:
-        """Reads are found by space and id until their ids are removed."""
+        """Reads are found by scope and id until their ids are removed."""
         self.assertEqual(self.reads.find(7, 1), (self.group, True))
         self.assertEqual([self.reads.find(8, 1), self.reads.find(7, 2)], [(None, False)] * 2)
         self.reads.remove(7, (1, 1))
         self.assertEqual([self.reads.find(7, n)[1] for n in (0, 1)], [True, False])
         self.assertEqual(self.reads.some(lambda reads: True), [self.group])
         self.reads.remove(7, (0,))
-        self.assertEqual((self.reads.some(lambda reads: True), self.reads._spaces), ([], {}))
+        self.assertEqual((self.reads.some(lambda reads: True), self.reads._scopes), ([], {}))
 
     def test_of(self) -> None:
         """The ids up to the first one of other reads are told apart."""
@@ -63,23 +63,23 @@ class ReadsByIdTests(SynchronousTestCase):
         self.assertEqual([self.reads.of(self.group, ids) for ids in ((1, 0), (0, 5, 1), (1, 3))], [2, 1, 1])
 
     def test_taken(self) -> None:
-        """An id cannot be asked twice at a time, nor twice in one group; a space has ids of its own."""
+        """An id cannot be asked twice at a time, nor twice in one group; a scope has ids of its own."""
         for ids in ((5, 1), (5, 5), (1,), range(1, 4)):
-            self.assertTrue(self.reads.are_taken(7, ids), ids)
-        self.assertFalse(self.reads.are_taken(7, (5, 6)) or self.reads.are_taken(7, range(2, 5)))
-        self.assertFalse(self.reads.are_taken(8, (0, 1)) or self.reads.are_taken(NUMBERED, (0,)))
+            self.assertTrue(self.reads.are_in_use(7, ids), ids)
+        self.assertFalse(self.reads.are_in_use(7, (5, 6)) or self.reads.are_in_use(7, range(2, 5)))
+        self.assertFalse(self.reads.are_in_use(8, (0, 1)) or self.reads.are_in_use(NUMBERED, (0,)))
 
     def test_give_up(self) -> None:
-        """Ids without a reply are given up once, and stay taken if that is asked for."""
+        """Ids without a reply are given up once, and stay in use if that is asked for."""
         self.reads.remove(7, (0,))
-        self.assertEqual([self.reads.give_up(self.group, keep_taken=True) for _ in range(2)], [1, 0])
+        self.assertEqual([self.reads.give_up(self.group, keep_in_use=True) for _ in range(2)], [1, 0])
         self.assertEqual([self.reads.find(7, n) for n in range(2)], [(None, False), (None, True)])
         self.reads.remove(7, (1,))
         other = _reads((0, 1))
         self.reads.put(other)
-        self.assertEqual(self.reads.give_up(self.group, keep_taken=False), 0)
-        self.assertEqual(self.reads.give_up(other, keep_taken=False), 2)
-        self.assertFalse(self.reads.are_taken(7, (0,)))
+        self.assertEqual(self.reads.give_up(self.group, keep_in_use=False), 0)
+        self.assertEqual(self.reads.give_up(other, keep_in_use=False), 2)
+        self.assertFalse(self.reads.are_in_use(7, (0,)))
 
 
 class ReadsInFlightTests(SynchronousTestCase):
@@ -140,7 +140,7 @@ class ReadsInFlightTests(SynchronousTestCase):
         self.assertEqual((self.flight.abandoned, self.flight.can_read(7, [0, 1])), (0, True))
 
     def test_late_reply(self) -> None:
-        """A key that was given up is taken until its late reply, which is dropped."""
+        """A key that was given up is in use until its late reply, which is dropped."""
         self._answered(_reply(0))
         self.assertEqual(self.flight.expire(5.0), [self.group])
         self.assertFalse(self.flight)

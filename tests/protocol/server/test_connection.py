@@ -75,7 +75,7 @@ class _GatheringTransport(_Transport):
     def __init__(self) -> None:
         super().__init__()
         self.sequences: list[list[bytes | memoryview]] = []
-        self.taken = 0
+        self.bytes_accepted = 0
         self.unread = 0
 
     def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:

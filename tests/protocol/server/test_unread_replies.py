@@ -36,7 +36,7 @@ class UnreadReplyTests(ServerTestCase):
         _, transport = self.stalled()
         self.wait(int(SECONDS_STALLED) - 1)
         self.assertTrue(self.connect()[1].aborted)
-        transport.taken += 1  # the other one has read nothing
+        transport.bytes_accepted += 1  # the other one has read nothing
         self.wait(1)
         self.assertFalse(self.connect()[1].aborted)
         self.assertFalse(transport.aborted)
@@ -49,12 +49,12 @@ class UnreadReplyTests(ServerTestCase):
         pairs = [self.stalled() for _ in range(2)]
         for number, (connection, transport) in enumerate(pairs):
             connection.resumeProducing()
-            transport.taken, transport.unread = 10_000, 4_000 * number
+            transport.bytes_accepted, transport.unread = 10_000, 4_000 * number
         self.assertTrue(self.connect()[1].aborted)
         for _ in range(int(SECONDS_STALLED) - 1):
             self.wait(1)
             for number, (_, transport) in enumerate(pairs):
-                transport.taken += 100
+                transport.bytes_accepted += 100
                 transport.unread += 100 * number
         self.assertTrue(self.connect()[1].aborted)
         self.wait(1)
@@ -66,7 +66,7 @@ class UnreadReplyTests(ServerTestCase):
         (_, silent), (slow, slowly) = self.stalled(), self.stalled()
         for _ in range(4):
             self.wait(_READ_TIMEOUT // 2)
-            slowly.taken += 1
+            slowly.bytes_accepted += 1
         self.assertEqual((silent.aborted, slowly.aborted), (True, False))
         self.assertEqual(self.metrics.timed_out.value, 1)
         slow.resumeProducing()
