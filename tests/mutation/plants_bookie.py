@@ -356,10 +356,10 @@ PLANTS = (
     Plant(
         "small runs pass a large one that waits for permits", "bookie/requests/context.py",
         "not self._fits(count) or (self._waiting and not is_turn)", "not self._fits(count)",
-        ["tests.bookie.requests.test_permits"], where="Permits.take",
+        ["tests.bookie.requests.test_permits"], where="Permits.acquire",
     ),
     Plant(
-        "a run takes more permits than are left", "bookie/requests/context.py",
+        "a run acquires more permits than are left", "bookie/requests/context.py",
         "self.in_progress + count <= self._limit", "self.in_progress < self._limit",
         ["tests.bookie.requests.test_permits"], where="Permits._fits",
     ),

@@ -59,8 +59,8 @@ class RequestLimits:
 class Permits:
     """A limit on the requests in progress: each needs a permit; requests that get none wait in order.
 
-    A run (requests received together) takes one permit for each of its requests, all at the same time.  A run that has
-    more requests than the limit waits until no other request is in progress.
+    A run (requests received together) acquires one permit for each of its requests, all at the same time.  A run that
+    has more requests than the limit waits until no other request is in progress.
 
     :param limit: number of permits; 0 is no limit.
     """
@@ -79,13 +79,13 @@ class Permits:
         """Return the number of calls of :meth:`wait` whose callback was not called yet."""
         return len(self._waiting)
 
-    def take(self, count: int) -> bool:
-        """Take ``count`` permits if that many are free and no callback waits for permits.
+    def acquire(self, count: int) -> bool:
+        """Acquire ``count`` permits if that many are free and no callback waits for permits.
 
-        :returns: whether the permits were taken.
+        :returns: whether the permits were acquired.
         """
         if self._limit:
-            # While callbacks wait for permits, only the callback that give() calls at this moment may take permits.
+            # While callbacks wait for permits, only the callback that release() calls now may acquire permits.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -110,13 +110,13 @@ class Permits:
         :param resume: the argument of :meth:`wait`.
         """
         if self._waiting.pop(resume, None) is not None:
-            self.give(0)
+            self.release(0)
 
-    def give(self, count: int) -> None:
+    def release(self, count: int) -> None:
         """Return ``count`` permits; call the waiting callbacks in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # a call of give() further up the stack is in the loop below; it will use these permits
+            return  # a call of release() further up the stack is in the loop below; it will use these permits
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):

@@ -185,7 +185,7 @@ class RequestProcessor:
         if cold.is_read:
             session.answered(1)
         else:
-            self._context.others.give(1)
+            self._context.others.release(1)
 
     def _say_slow(self, session: RequestSession, request: Any, cold: _Cold, took: float) -> None:
         """Log a rare request that took long, unless it waited for a LAC at the peer's request."""

@@ -82,7 +82,7 @@ class RequestSession:
         if self._awaited is not None:
             self._awaited.withdraw(self._permitted)
             self._awaited = None
-        self.context.reads.give(self._reads)
+        self.context.reads.release(self._reads)
         self._reads = 0
         for serving in list(self._serving):
             serving.cancel()
@@ -193,11 +193,11 @@ class RequestSession:
             await waiter
 
     def admit(self, permits: Permits) -> bool:
-        """Take one of the ``permits`` for a request; the caller must return it.
+        """Acquire one of the ``permits`` for a request; the caller must release it.
 
         :returns: False if no permit is free; the session calls :meth:`pump` when one becomes free.
         """
-        if not permits.take(1):
+        if not permits.acquire(1):
             self._wait(permits, 1)
             return False
         return True
@@ -210,7 +210,7 @@ class RequestSession:
         :returns: False if the run must wait for permits and has not begun.
         """
         context, entries = self.context, run.entries
-        if not context.adds.take(entries.count):
+        if not context.adds.acquire(entries.count):
             self._wait(context.adds, entries.count)
             return False
         self._adds += entries.count
@@ -235,19 +235,19 @@ class RequestSession:
         if pairs is not None and context.traces is not None:
             context.traces.added(run, part, self.connection.peer, began, error)
         self.connection.reply(run.replies(status, part), count)
-        context.adds.give(count)
+        context.adds.release(count)
         if self._backlog:
             self.pump()
 
     # -- reads --
 
     def admit_reads(self, count: int) -> bool:
-        """Take ``count`` of the permits that limit the reads in progress.
+        """Acquire ``count`` of the permits that limit the reads in progress.
 
-        :returns: False if too few permits are free.  Then no permit was taken, and the session calls :meth:`pump` when
-            enough permits are free.
+        :returns: False if too few permits are free.  Then no permit was acquired, and the session calls :meth:`pump`
+            when enough permits are free.
         """
-        if not self.context.reads.take(count):
+        if not self.context.reads.acquire(count):
             self._wait(self.context.reads, count)
             return False
         self._reads += count
@@ -257,7 +257,7 @@ class RequestSession:
         """Return the permits of ``count`` reads."""
         if self._reads:
             self._reads -= count
-            self.context.reads.give(count)
+            self.context.reads.release(count)
 
     def expect(self, n_bytes: int) -> None:
         """Count bytes that are being loaded from disk, or wait in memory for a reply.

@@ -19,7 +19,7 @@ class ContextTests(SynchronousTestCase):
         instruments = Instruments()
         limits = RequestLimits(max_adds_in_progress=1, max_reads_in_progress=2)
         context = RequestContext(Rig().bookie, Clock(), RequestMetrics(instruments), lambda: succeed((0, 0)), limits)
-        self.assertTrue(context.adds.take(3) and context.reads.take(1))
+        self.assertTrue(context.adds.acquire(3) and context.reads.acquire(1))
         context.adds.wait(1, lambda: None)
         registry = new_registry(instruments)
         for name, value in (
