@@ -24,8 +24,8 @@ from bookkeeper_twisted.bookie.executor import ThreadExecutor
 from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.maintenance.compactor import CompactionOrder, Compactor
-from bookkeeper_twisted.bookie.maintenance.lanes import MaintainedDirectory
 from bookkeeper_twisted.bookie.maintenance.log_collector import LogCollector
+from bookkeeper_twisted.bookie.maintenance.maintained import MaintainedDirectory
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.throttle import UNLIMITED, Rate, Throttle

@@ -49,7 +49,7 @@ async def append_for_ever(uri: str, size: int, report: Path, rate: float) -> Non
         await writer.append(payload)
         latencies.append(time.monotonic() - began)
 
-    async def lane() -> None:
+    async def append_in_turn() -> None:
         while True:
             await one(time.monotonic())
 
@@ -66,7 +66,7 @@ async def append_for_ever(uri: str, size: int, report: Path, rate: float) -> Non
     if rate:
         running = [LoopingCall(send).start(_TICK)]
     else:
-        running = [Deferred.fromCoroutine(lane()) for _ in range(_AT_ONCE)]
+        running = [Deferred.fromCoroutine(append_in_turn()) for _ in range(_AT_ONCE)]
     with report.open("a") as out:
         while not any(work.called for work in running):
             latencies.clear()

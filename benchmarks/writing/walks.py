@@ -1,8 +1,8 @@
 """The ways of requests and of background work through a process that is bookies, client and autorecovery at once.
 
-Run as a program with a source tree first in ``PYTHONPATH``; prints one line of JSON: for each way, in the threads of
-the reactor and of the lanes, how many Python functions of the package are called, in how many modules, and how often
-the next call is in another module or package.
+Run as a program with a source tree first in ``PYTHONPATH``; prints one line of JSON: for each way, in the thread of
+the reactor and those of the executor, how many Python functions of the package are called, in how many modules, and
+how often the next call is in another module or package.
 """
 
 import json

@@ -74,7 +74,7 @@ class DiskReads:
             self._metrics.reads.refused += len(wanted)
             return fail(TooManyRequestsError(wanted[0][0]))
         keep = partial(self._keep_all, self._storage.epoch)
-        return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
+        return self._in_thread(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         """Find the highest entry id of ``ledger_id`` on disk; the result is -1 if the ledger has no entries on disk.
@@ -84,7 +84,7 @@ class DiskReads:
         if self._waiting >= self._limit:
             self._metrics.reads.refused += 1
             return fail(TooManyRequestsError(ledger_id))
-        return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
+        return self._in_thread(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Find the ranges of consecutive entries of a ledger on disk.
@@ -112,14 +112,14 @@ class DiskReads:
                 continue
             outcome: Any
             try:
-                outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
+                outcome = await self._in_thread(self._guarded, self._storage.entry_ranges, ledger_id)
             except Exception:
                 outcome = Failure()
             if not result.called:  # the caller may have cancelled the call during the search
                 result.callback(outcome)
         self._is_listing = False
 
-    def _on_lane(
+    def _in_thread(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
     ) -> "Deferred[T]":
         """Run ``work`` on a read thread, then pass its result to ``finish`` on the reactor thread.
@@ -154,7 +154,7 @@ class DiskReads:
                 self._metrics.readahead_batch_size.success.record(run.size)
         return loaded
 
-    # -- read lane --
+    # -- read threads --
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
         """Load entries from disk; the result is in the order of ``wanted``.

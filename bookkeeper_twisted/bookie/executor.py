@@ -1,7 +1,8 @@
 """Runs blocking work, such as reads and writes of files, in threads: the executor of a bookie outside tests.
 
-A *lane* is a queue of one kind of work, for example the writes of one journal, and the threads that do this work.  A
-small durable write needs no thread where the kernel has asynchronous I/O, and the reactor polls file descriptors.
+Each kind of work, for example the writes of one journal, has a queue and a thread with a name; ``"read"`` names a pool
+of threads.  A small durable write needs no thread where the kernel has asynchronous I/O, and the reactor polls file
+descriptors.
 """
 
 import threading
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 @attrs.define(eq=False)
 class Work:
-    """A blocking function call that was submitted to a lane (a queue of work), with the Deferred for its result."""
+    """A blocking function call that was submitted to run in a thread, with the Deferred for its result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -92,8 +93,8 @@ def refused() -> "Deferred[Any]":
     return fail(StorageFailedError("the bookie is stopping"))
 
 
-class _Lane:
-    """A queue of one kind of blocking work, such as the writes of one journal, and the threads that do the work."""
+class _WorkerThreads:
+    """The queue of one kind of blocking work, such as the writes of one journal, and the threads that do this work."""
 
     def __init__(
         self, name: str, n_threads: int, reactor: IReactorFromThreads, unfinished: Unfinished, ended: Callable[[], None]
@@ -118,18 +119,19 @@ class _Lane:
 
 @implementer(IReadDescriptor)
 class _Writes:
-    """The small durable writes of one lane, one at a time, that the reactor thread begins without the lane's threads.
+    """The small durable writes that the reactor thread begins itself, one at a time, instead of one other thread.
 
+    :param thread: name of the thread that makes the writes otherwise.
     :param ended: called on the reactor thread with a write and its outcome.
-    :param leave: called with a write that the kernel has not made: the lane's thread must make it.
+    :param leave: called with a write that the kernel has not made: the thread must make it.
     """
 
     _log = Logger()
 
     def __init__(
-        self, lane: str, reactor: Any, ended: Callable[[Work, Any], None], leave: Callable[[Work], None]
+        self, thread: str, reactor: Any, ended: Callable[[Work, Any], None], leave: Callable[[Work], None]
     ) -> None:
-        self._lane = lane
+        self._thread = thread
         self._reactor = reactor
         self._ended = ended
         self._leave = leave
@@ -147,7 +149,7 @@ class _Writes:
     def begin(self, work: Work, file: IFile, parts: Sequence[Buffer], offset: int) -> bool:
         """Begin a write.
 
-        :param work: the call that makes the write, which the lane runs if the kernel has begun it and does not make it.
+        :param work: the call that makes the write; the thread runs it if the kernel begins the write without making it.
         :returns: False if the write has not begun.
         """
         writer = self._writer
@@ -163,15 +165,15 @@ class _Writes:
     def _refused(self, error: OSError) -> None:
         self.close()
         self._log.info(
-            "{lane}: the system begins no durable writes without a thread ({error}): threads make them, "
-            "which takes some microseconds more", lane=self._lane, error=error,
+            "{thread}: the system begins no durable writes without a thread ({error}): threads make them, "
+            "which takes some microseconds more", thread=self._thread, error=error,
         )  # fmt: skip
 
     def fileno(self) -> int:
         return self._writer.fileno() if self._writer is not None else -1
 
     def logPrefix(self) -> str:
-        return self._lane
+        return self._thread
 
     def doRead(self) -> None:
         work, writer = self._writing, self._writer
@@ -205,53 +207,53 @@ class _Writes:
 
 @implementer(IStorageExecutor)
 class ThreadExecutor:
-    """An executor with one thread for each lane (queue of work); only the lane ``"read"`` has several threads.
+    """An executor with one thread for each name; only ``"read"`` names a pool of threads.
 
-    The threads of a lane are created when work is submitted to the lane for the first time.
+    A thread is created when work is submitted to it for the first time.
 
-    :param read_threads: number of threads of the lane ``"read"``.
+    :param read_threads: number of threads of the pool ``"read"``.
     """
 
     def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
         self._reactor = reactor
         self._read_threads = read_threads
-        self._lanes: dict[str, _Lane] = {}
+        self._threads: dict[str, _WorkerThreads] = {}
         self._writes: dict[str, _Writes] = {}
         self._unfinished = Unfinished()
         self._running = 0
         self._stopped: Deferred[None] | None = None
 
-    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
         item = Work(work, args)
         self._unfinished.add(item)
-        self._queue(lane, item)
+        self._queue(thread, item)
         return item.result
 
-    def _queue(self, lane: str, item: Work) -> None:
-        found = self._lanes.get(lane)
+    def _queue(self, thread: str, item: Work) -> None:
+        found = self._threads.get(thread)
         if found is None:
-            found = self._lanes[lane] = self._open(lane)
+            found = self._threads[thread] = self._open(thread)
         found.queue.put(item)
 
-    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
         if self._stopped is not None:
             return refused()
-        found = self._writes.get(lane)
+        found = self._writes.get(thread)
         if found is None:
-            leave = partial(self._queue, lane)
-            found = self._writes[lane] = _Writes(lane, self._reactor, self._unfinished.ended, leave)
+            leave = partial(self._queue, thread)
+            found = self._writes[thread] = _Writes(thread, self._reactor, self._unfinished.ended, leave)
         item = Work(file.pwritev, (parts, offset, True))
         if not found.begin(item, file, parts, offset):
             return None
         self._unfinished.add(item)
         return item.result
 
-    def _open(self, lane: str) -> _Lane:
-        n_threads = self._read_threads if lane == "read" else 1
+    def _open(self, thread: str) -> _WorkerThreads:
+        n_threads = self._read_threads if thread == "read" else 1
         self._running += n_threads
-        return _Lane(lane, n_threads, self._reactor, self._unfinished, self._lane_ended)
+        return _WorkerThreads(thread, n_threads, self._reactor, self._unfinished, self._thread_ended)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._reactor.callFromThread(function, *args)
@@ -262,7 +264,7 @@ class ThreadExecutor:
     def stop(self) -> "Deferred[None]":
         if self._stopped is None:
             self._stopped = Deferred()
-            # a write that the kernel has begun may still be left to its lane
+            # a write that the kernel has begun may still be left to its thread
             self._unfinished.join().addCallback(lambda _: self._close())
         waiter: Deferred[None] = Deferred()
         if self._stopped.called:
@@ -273,17 +275,17 @@ class ThreadExecutor:
     def _close(self) -> None:
         for writes in self._writes.values():
             writes.close()
-        for lane in self._lanes.values():
-            lane.close()
+        for threads in self._threads.values():
+            threads.close()
         if not self._running and self._stopped is not None:
             self._stopped.callback(None)
 
-    def _lane_ended(self) -> None:
+    def _thread_ended(self) -> None:
         self._running -= 1
         if not self._running:
-            for lane in self._lanes.values():
-                for thread in lane.threads:
-                    # this does not block for long: the thread has already scheduled _lane_ended, which is its last step
+            for threads in self._threads.values():
+                for thread in threads.threads:
+                    # this does not block long: the thread has already scheduled _thread_ended, which is its last step
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

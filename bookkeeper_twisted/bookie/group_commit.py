@@ -110,7 +110,7 @@ class _CommitGroup:
 class GroupCommit:
     """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
-    :param lane: name of the lane (a queue of work with its own thread) on which the journal is written.
+    :param thread: name of the thread that writes the journal.
     :param flush: sends the replies that are queued for the connections; called once for each group of records (written
         together), after all completions of the group.
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
@@ -119,10 +119,11 @@ class GroupCommit:
     _log = Logger()
 
     def __init__(
-        self, journal: IJournal, lane: str, executor: IStorageExecutor, clock: IReactorTime, flush: Callable[[], None],
-        on_failure: Callable[[Failure], None], metrics: JournalMetrics, options: CommitOptions = CommitOptions(),
+        self, journal: IJournal, thread: str, executor: IStorageExecutor, clock: IReactorTime,
+        flush: Callable[[], None], on_failure: Callable[[Failure], None], metrics: JournalMetrics,
+        options: CommitOptions = CommitOptions(),
     ) -> None:  # fmt: skip
-        self.lane = lane
+        self.thread = thread
         self.journal = journal
         self.mark = journal.durable
         self.queued_bytes = 0
@@ -139,7 +140,7 @@ class GroupCommit:
         # A queue with one token.  A thread takes the token before it writes to the journal, so that only one thread
         # writes at a time.
         self._idle: deque[None] = deque((None,))
-        self._drains = 0  # drains of the lane whose last group was not completed yet
+        self._drains = 0  # drains by the journal thread whose last group was not completed yet
         self._completing: tuple[_CommitGroup, _Item] | None = None
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -203,10 +204,10 @@ class GroupCommit:
 
     def _append(self, records: bytes, n_entries: int, done: Done, sync: bool) -> None:
         if self.failed:
-            done(StorageFailedError(f"{self.lane} has failed"))
+            done(StorageFailedError(f"{self.thread} has failed"))
             return
         if self._closed:
-            done(StorageFailedError(f"{self.lane} is closed: the bookie is stopping"))
+            done(StorageFailedError(f"{self.thread} is closed: the bookie is stopping"))
             return
         self.queued_bytes += len(records)
         self._appended_at = self._clock.seconds()
@@ -240,19 +241,19 @@ class GroupCommit:
 
     def _submit(self) -> None:
         self._start = None
-        # After its last group, the lane returns the token before the reactor thread has the group.  A write that begins
-        # here meanwhile could end first, and be completed before this group.
+        # After its last group, the journal thread returns the token before the reactor thread has the group.  A write
+        # that begins here meanwhile could end first, and be completed before this group.
         if not self._drains and self._began_write():
             return
         self._drains += 1
-        drained = self._executor.submit(self.lane, self._drain)
+        drained = self._executor.submit(self.thread, self._drain)
         drained.addCallbacks(self._drained, self._broken)
 
     def _began_write(self) -> bool:
-        """Begin to write the queued items as one group without the lane.
+        """Begin to write the queued items as one group without the journal thread.
 
-        :returns: False if the lane must write them: they are many bytes, or need more than one write that is durable,
-            or the system does not begin this write.
+        :returns: False if the journal thread must write them: they are many bytes, or need more than one write that is
+            durable, or the system does not begin this write.
         """
         if self.queued_bytes > AT_ONCE_BYTES:
             return False
@@ -260,7 +261,9 @@ class GroupCommit:
         if not records or len(records) < len(self._queue):
             return False
         write = self.journal.begin_group(records)
-        written = self._executor.write(self.lane, write.file, write.parts, write.offset) if write is not None else None
+        written = None
+        if write is not None:
+            written = self._executor.write(self.thread, write.file, write.parts, write.offset)
         if written is None:
             return False
         group = self._take_group()
@@ -282,7 +285,7 @@ class GroupCommit:
         self._complete(group)
 
     def _not_written(self, failure: Failure, group: _CommitGroup) -> None:
-        # Keep the token, as the lane does after a failure (safety rule S10).
+        # Keep the token, as the journal thread does after a failure (safety rule S10).
         self.journal.end_group(failure.value)
         self._fail(failure, group.items)
 
@@ -317,8 +320,8 @@ class GroupCommit:
     def _fail(self, failure: Failure, items: Sequence[_Item]) -> None:
         first, self.failed = not self.failed, True
         if first:
-            self._log.failure("{lane} failed; nothing more is acknowledged", failure, lane=self.lane)
-        error = StorageFailedError(f"{self.lane} has failed: {failure.getErrorMessage()}")
+            self._log.failure("{thread} failed; nothing more is acknowledged", failure, thread=self.thread)
+        error = StorageFailedError(f"{self.thread} has failed: {failure.getErrorMessage()}")
         left = [self._queue.popleft() for _ in range(len(self._queue))]
         for item in (*items, *left):
             self._call(item, error)
@@ -406,7 +409,7 @@ class GroupCommit:
         metrics.groups.append(JournalGroup(group.ended, n_entries, n_bytes, waited, written, synced))
         metrics.add_entry.success.record((waited + group.ended - group.began) * 1000, max(n_entries, 1))
 
-    # -- journal lane --
+    # -- journal thread --
 
     def _drain(self) -> _CommitGroup:
         """Write the queued records, in groups (each written together), until the queue is empty.

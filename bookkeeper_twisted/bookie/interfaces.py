@@ -1,4 +1,4 @@
-"""The interfaces of a bookie: the lanes (queues with threads) on which its blocking work runs, and its operations."""
+"""The interfaces of a bookie: the threads in which its blocking work runs, and its operations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -25,25 +25,27 @@ class LoadLaterError(TooManyRequestsError):
 
 
 class IStorageExecutor(Interface):
-    """An executor of work outside the reactor thread, on named lanes (queues, each with its own thread or threads).
+    """An executor of work outside the reactor thread, in threads that have names.
 
-    Work on one lane runs in the order of its submission, except on ``"read"``, which may have several threads.  Lanes:
-    ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"`` for replay
-    marks, recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; ``"read"``.
+    The names are ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"``
+    for replay marks, recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; and
+    ``"read"``, the name of a pool of threads.  Work in one thread runs in the order of its submission; work in the pool
+    may run in another order.
     """
 
-    def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run ``work(*args)`` on a thread of a lane.
+    def submit(thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+        """Run ``work(*args)`` in a thread.
 
-        :param lane: name of the lane (queue) to which the work is added.
+        :param thread: name of the thread; ``"read"`` names a pool of threads.
         :returns: fires on the reactor thread with the result or failure.  If it is cancelled before the work begins,
             the work does not run.  If it is cancelled later, the work runs to its end, and its result is dropped.
         """
 
-    def write(lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
-        """Do what ``submit(lane, file.pwritev, parts, offset, True)`` does, without a thread, if the system can do so.
+    def write(thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+        """Do what ``submit(thread, file.pwritev, parts, offset, True)`` does, if the system can do it without a thread.
 
-        :param lane: name of the lane, which has no work; it makes a write that the system has begun and not finished.
+        :param thread: name of the thread, which has no work.  It makes a write that the system has begun and not
+            finished.
         :param file: a file that has blocks where the bytes are written.
         :returns: as of :meth:`submit`; None if nothing was begun, and the caller must submit it.
         """

@@ -78,7 +78,7 @@ class JournalMetrics:
         self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
-_READ_LANE = "BookieReadThreadPool-read"
+_READ_THREADS = "BookieReadThreadPool-read"
 """The value of the label ``thread``.
 
 In Apache's bookie each thread of the pool ``BookieReadThreadPool`` has a queue of its own.  Here the threads that read
@@ -86,8 +86,8 @@ from disk share one queue, so this label always has the same value.
 """
 
 
-class ReadLaneMetrics:
-    """The metrics of the read lane: the queue of reads from disk, and the threads that do this work.
+class ReadThreadMetrics:
+    """The metrics of the read threads: the queue of reads from disk, and the pool of threads that do this work.
 
     :ivar completed: number of reads that have ended, even if they failed or were cancelled.
     :ivar failed: number of reads that ended with an unexpected error.  A missing entry is not an error of a read.
@@ -104,7 +104,7 @@ class ReadLaneMetrics:
         self._export("tasks_rejected", lambda: self.refused)
 
     def _export(self, name: str, read: Callable[[], float]) -> None:
-        self._instruments.gauge("bookkeeper_server_thread_executor_" + name, read, thread=_READ_LANE)
+        self._instruments.gauge("bookkeeper_server_thread_executor_" + name, read, thread=_READ_THREADS)
 
     def watch(self, waiting: Callable[[], float], threads: int, limit: int) -> None:
         """Export the length of the queue of reads from disk, and the number of threads.
@@ -131,7 +131,7 @@ class BookieMetrics:
         self.read_bytes = instruments.counter("bookie_READ_BYTES")
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
-        self.reads = ReadLaneMetrics(instruments)
+        self.reads = ReadThreadMetrics(instruments)
         self.flush = instruments.latency("bookie_flush", **labels)
         self.flush_size = instruments.summary("bookie_flush_size", **labels)
         self.flush_without_space = instruments.counter("bookie_flush_without_space", **labels)

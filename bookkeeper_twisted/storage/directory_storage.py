@@ -230,7 +230,7 @@ class DirectoryStorage:
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
 
-    # -- flush lane --
+    # -- flush thread --
 
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
         """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.
@@ -352,7 +352,7 @@ class DirectoryStorage:
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
         self.recent.discard_moved(rows, moved_from)
 
-    # -- read lane --
+    # -- read threads --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """Read consecutive entries of an entry log, from ``entry_id`` on: as many as fit ``max_bytes``, at least one.

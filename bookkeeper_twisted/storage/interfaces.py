@@ -400,7 +400,7 @@ class ILedgerStorage(Interface):
         :param marks: for each journal, a position before which all records are in the storage already.
         """
 
-    # -- read lane --
+    # -- read threads --
 
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """Read consecutive entries of an entry log, from ``entry_id`` on: as many as fit ``max_bytes``, at least one.

@@ -315,7 +315,7 @@ class LedgerStorage:
         else:
             self.failed_checkpoints += 1
 
-    # -- read lane --
+    # -- read threads --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         self.loads += 1

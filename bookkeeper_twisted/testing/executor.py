@@ -37,16 +37,16 @@ class StepExecutor:
         self._unfinished = Unfinished()
         self._stopped = False
 
-    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped:
             return refused()
         item = Work(work, args)
         self._unfinished.add(item)
-        self.queued.append((lane, item))
+        self.queued.append((thread, item))
         return item.result
 
-    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
-        return self.submit(lane, file.pwritev, parts, offset, True)
+    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
+        return self.submit(thread, file.pwritev, parts, offset, True)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self.deliveries.append((function, args))
@@ -65,21 +65,20 @@ class StepExecutor:
                 call.func(*call.args, **call.kw)
         return bool(due)
 
-    def lanes(self) -> list[str]:
-        """Return, for each queued piece of work, the name of its lane (a queue with its own thread), oldest first."""
+    def busy_threads(self) -> list[str]:
+        """Return, for each queued piece of work, the name of the thread it is for, oldest first."""
         self.end_turn()
-        return [lane for lane, _ in self.queued]
+        return [thread for thread, _ in self.queued]
 
-    def run_one(self, lane: str | None = None) -> bool:
+    def run_one(self, thread: str | None = None) -> bool:
         """Run the oldest piece of work; its result waits until :meth:`deliver` is called.
 
-        :param lane: the lane whose oldest work is run; None for any lane.  In a real executor, a lane is a queue with a
-            thread.
+        :param thread: name of the thread whose oldest work is run; None for any thread.
         :returns: whether a piece of work was waiting.
         """
         self.end_turn()
         for position, (name, item) in enumerate(self.queued):
-            if lane is None or name == lane:
+            if thread is None or name == thread:
                 del self.queued[position]
                 outcome = None if item.cancelled else item.run()
                 self.deliveries.append((self._unfinished.ended, (item, outcome)))
@@ -92,12 +91,12 @@ class StepExecutor:
             function, args = self.deliveries.popleft()
             function(*args)
 
-    def step(self, lane: str | None = None) -> bool:
+    def step(self, thread: str | None = None) -> bool:
         """Run the oldest piece of work, and deliver its result and notifications.
 
-        :param lane: the lane (a queue with its own thread) whose oldest work is run; None for any lane.
+        :param thread: name of the thread whose oldest work is run; None for any thread.
         """
-        ran = self.run_one(lane)
+        ran = self.run_one(thread)
         self.deliver()
         return ran
 
@@ -110,7 +109,7 @@ class StepExecutor:
         for _ in range(MOST_STEPS):
             if not self.step() and not self.end_turn():
                 return
-        raise AssertionError(f"work without an end: {self.lanes()[:10]}")
+        raise AssertionError(f"work without an end: {self.busy_threads()[:10]}")
 
     def join(self) -> "Deferred[None]":
         return self._unfinished.join()

@@ -167,7 +167,7 @@ class MemoryLedgerStorage:
         self._checkpoint = checkpoint = _MemoryCheckpoint(self, marks)
         return checkpoint
 
-    # -- lanes --
+    # -- threads --
 
     def write_flushing(self) -> None:
         """Write the entries and ledger states of the checkpoint in progress to :attr:`stored`."""

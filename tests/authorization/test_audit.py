@@ -27,7 +27,7 @@ ALICE = Principal("sasl", "alice")
 
 
 class AuditCase(SynchronousTestCase):
-    """An audit log whose lane works when a test says so."""
+    """An audit log whose thread works when a test says so."""
 
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
@@ -96,7 +96,7 @@ class LineTests(AuditCase):
 
 
 class LoadTests(AuditCase):
-    """A lane or a disk that does not keep up."""
+    """A thread or a disk that does not keep up."""
 
     def fences(self, count: int) -> None:
         for ledger_id in range(count):
@@ -144,9 +144,9 @@ class LoadTests(AuditCase):
         self.assertEqual(sum(line.get("count", 1) for line in rest if line["result"] == "lost"), lost)
         self.assertEqual(lost + sum(line["result"] == "allowed" for line in rest), 5)
 
-    def test_failing_lane(self) -> None:
-        """A lane that fails loses lines, which are counted, and a stop ends all the same."""
-        log = AuditLog(self.file, self.clock, lambda work, *args: fail(ZeroDivisionError("no lane")))
+    def test_failing_thread(self) -> None:
+        """A thread that fails loses lines, which are counted, and a stop ends all the same."""
+        log = AuditLog(self.file, self.clock, lambda work, *args: fail(ZeroDivisionError("no thread")))
         with capturedLogs():
             log.allowed(ALICE, "a:1", Permission.FENCE, 1)
             self.successResultOf(log.stop())

@@ -110,7 +110,7 @@ class GroupCommitTestCase(SynchronousTestCase):
         self.clock.advance(0)
 
     def append_in_write(self, record: bytes) -> None:
-        """Append a record while the journal makes its next write in the lane."""
+        """Append a record while the journal thread makes its next write."""
         write = self.journal.write_group
 
         def arriving(records: Sequence[bytes], sync: bool = True) -> JournalPosition:

@@ -110,7 +110,7 @@ class CountingTransport(StringTransport):
 
 
 class Rig:
-    """One bookie; :meth:`drain` lets its lanes do what they have to do."""
+    """One bookie; :meth:`drain` lets its threads do what they have to do."""
 
     def __init__(
         self, disk: SimDisk | None = None, journals: int = 1, ledger_dirs: int = 1,

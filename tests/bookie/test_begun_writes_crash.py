@@ -35,7 +35,7 @@ class BegunWritesTests(SynchronousTestCase):
         file.pwritev(parts, offset, True)
 
     def _make_in_part(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
-        """Makes a part of a write, and then, as a journal lane does, the whole."""
+        """Makes a part of a write, and then, as a journal thread does, the whole."""
         data = b"".join(parts)
         file.pwritev([data[: len(data) // 2 // SECTOR * SECTOR]], offset, True)
         file.pwritev(parts, offset, True)
@@ -44,10 +44,10 @@ class BegunWritesTests(SynchronousTestCase):
         test = self
 
         def write(
-            self: StepExecutor, lane: str, file: IFile, parts: Sequence[Buffer], offset: int
+            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int
         ) -> "Deferred[None]":
             test.begun += 1
-            return self.submit(lane, test._make_in_part if in_part else test._make, file, parts, offset)
+            return self.submit(thread, test._make_in_part if in_part else test._make, file, parts, offset)
 
         self.patch(StepExecutor, "write", write)
 
@@ -75,7 +75,7 @@ class BegunWritesTests(SynchronousTestCase):
             self._survives(seeded(seed), (seeded(seed + 1000, 1000),))
 
     def test_in_part(self) -> None:
-        """Nor if the kernel makes a part of a write and the power goes before the lane has made the whole (S1)."""
+        """Nor if the kernel makes a part of a write and power goes before the journal thread makes the whole (S1)."""
         self._watch(in_part=True)
         for script in (append, fences, rotation):
             self._survives(script)
@@ -108,9 +108,9 @@ class BegunWritesTests(SynchronousTestCase):
         """Planted bug: acknowledged groups whose write was only begun get lost (S1)."""
 
         def write(
-            self: StepExecutor, lane: str, file: IFile, parts: Sequence[Buffer], offset: int
+            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int
         ) -> "Deferred[None]":
-            self.submit(lane, file.pwritev, parts, offset, True)
+            self.submit(thread, file.pwritev, parts, offset, True)
             return succeed(None)
 
         self.patch(StepExecutor, "write", write)

@@ -98,7 +98,7 @@ class AddTests(BookieTestCase):
         for kind in (-0x1000, -0x2000, -1):
             fake = EntryRun(1, kind, 1, run(1, 0).data, run(1, 0).stride)
             self.refused(self.rig.add(fake), BadRequestError)
-        self.assertEqual(self.rig.executor.lanes(), [])
+        self.assertEqual(self.rig.executor.busy_threads(), [])
 
     def test_read_only(self) -> None:
         """A read-only bookie takes adds of high priority only, as long as it may take those."""
@@ -131,9 +131,9 @@ class AddTests(BookieTestCase):
         """A ledger belongs to journal ``id mod n``."""
         rig = Rig(journals=2)
         rig.add(run(4, 0))
-        self.assertEqual(rig.executor.lanes(), ["journal-0"])
+        self.assertEqual(rig.executor.busy_threads(), ["journal-0"])
         rig.add(run(5, 0))
-        self.assertEqual(rig.executor.lanes(), ["journal-0", "journal-1"])
+        self.assertEqual(rig.executor.busy_threads(), ["journal-0", "journal-1"])
 
     def test_room_in_its_journal(self) -> None:
         """S11: an add waits for the journal of its ledger only, one of several ledgers for all journals."""
@@ -396,7 +396,7 @@ class FenceTests(BookieTestCase):
         self.result(self.bookie.fence(1, KEY))
         after = self.rig.restart()
         self.successResultOf(after.bookie.fence(1, KEY))
-        self.assertEqual(after.executor.lanes(), [])
+        self.assertEqual(after.executor.busy_threads(), [])
 
     def test_wrong_key(self) -> None:
         """A wrong key does not fence."""

@@ -41,7 +41,7 @@ class ReadTests(BookieTestCase):
         """Many reads are one hand-over; each gets its run or its error."""
         self.on_disk()
         loading = self.bookie.load([(1, 3, 0), (1, 0, 10_000), (1, 9, 0), (7, 0, 0)])
-        self.assertEqual(self.rig.executor.lanes(), ["read"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["read"])
         third, first, missing, unknown = self.result(loading)
         self.assertEqual((third.first, third.entry(3)), (3, entry(1, 3)))
         self.assertEqual((first.first, first.count), (0, 5))
@@ -246,7 +246,7 @@ class PressureTests(SynchronousTestCase):
         rig = Rig(storage=self.small, options=options)
         rig.add(run(1, 0, 30))
         rig.add(run(1, 30, 30))
-        self.assertEqual(rig.executor.lanes(), ["flush-0", "journal-0"])
+        self.assertEqual(rig.executor.busy_threads(), ["flush-0", "journal-0"])
         return rig
 
     def test_full_cache_is_swapped(self) -> None:

@@ -43,8 +43,8 @@ class CheckpointTests(SynchronousTestCase):
         self.rig.add(run(1, 1))
         self.rig.executor.step("journal-0")
         self.assertGreater(self.rig.engine.commits[0].mark, at_swap)
-        for lane in ("flush-0", "flush"):
-            self.rig.executor.step(lane)
+        for thread in ("flush-0", "flush"):
+            self.rig.executor.step(thread)
         self.assertTrue(self.successResultOf(checkpointing))
         self.assertEqual(self.mark.position, at_swap)
 
@@ -62,7 +62,7 @@ class CheckpointTests(SynchronousTestCase):
         self.rig.drain()
         both = [self.checkpointer.checkpoint(), self.checkpointer.checkpoint()]
         self.checkpointer.make_room()
-        self.assertEqual(self.rig.executor.lanes(), ["flush-0"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["flush-0"])
         stopping = self.checkpointer.stop()
         self.assertNoResult(stopping)
         self.rig.drain()
@@ -161,13 +161,13 @@ class DirectoryTests(SynchronousTestCase):
         self.rig.drain()
         self.checkpointing = self.rig.engine.checkpointer.checkpoint()
 
-    def test_lanes(self) -> None:
-        """Each directory is written on a lane of its own, and the marks move when the last one is done."""
-        self.assertEqual(self.executor.lanes(), ["flush-0", "flush-1"])
+    def test_threads(self) -> None:
+        """Each directory is written in a thread of its own, and the marks move when the last one is done."""
+        self.assertEqual(self.executor.busy_threads(), ["flush-0", "flush-1"])
         self.executor.step("flush-1")
-        self.assertEqual(self.executor.lanes(), ["flush-0"])
+        self.assertEqual(self.executor.busy_threads(), ["flush-0"])
         self.executor.step("flush-0")
-        self.assertEqual(self.executor.lanes(), ["flush"])
+        self.assertEqual(self.executor.busy_threads(), ["flush"])
         self.executor.step("flush")
         self.assertTrue(self.successResultOf(self.checkpointing))
 

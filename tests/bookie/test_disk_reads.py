@@ -1,4 +1,4 @@
-"""Reads on the lane."""
+"""Reads in the read threads."""
 
 from twisted.internet.defer import CancelledError
 from twisted.logger import capturedLogs
@@ -70,13 +70,13 @@ class DiskReadsTests(SynchronousTestCase):
         """Ledgers are listed one at a time, so that reads find a thread; what is withdrawn before is not listed, and
         the next one waits for what was withdrawn in between."""
         lists = [self.reads.entry_ranges(ledger_id) for ledger_id in (1, 2, 1)]
-        self.assertEqual(self.rig.executor.lanes(), ["read"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["read"])
         self.failureResultOf(self.reads.entry_ranges(1), TooManyRequestsError)
         self.rig.executor.run_one("read")
         for each in lists[:2]:
             each.cancel()
             self.failureResultOf(each, CancelledError)
-        self.assertEqual(self.rig.executor.lanes(), [])
+        self.assertEqual(self.rig.executor.busy_threads(), [])
         self.rig.executor.deliver()
         self.assertEqual([work.args[1] for _, work in self.rig.executor.queued], [1])
         self.rig.drain()
@@ -142,8 +142,8 @@ class DiskReadsTests(SynchronousTestCase):
         self.assertIsInstance(missing, NoSuchEntryError)
 
     def test_other_questions(self) -> None:
-        """Last entry and ranges come from the lane as well."""
+        """Last entry and ranges come from a read thread as well."""
         last, ranges = self.reads.last_entry(1), self.reads.entry_ranges(2)
-        self.assertEqual(self.rig.executor.lanes(), ["read", "read"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["read", "read"])
         self.rig.drain()
         self.assertEqual((self.successResultOf(last), self.successResultOf(ranges)), (9, [(0, 9)]))

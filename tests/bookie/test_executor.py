@@ -1,4 +1,4 @@
-"""Lanes that are threads."""
+"""The executor of a bookie outside tests."""
 
 import errno
 import os
@@ -51,8 +51,8 @@ class ThreadExecutorTests(executor_contract.ExecutorContract):
 
     def settle(self, executor: Any) -> None:
         stopped = executor.stop
-        lanes = [executor.submit(lane, int) for lane in ("flush", "journal-0")]
-        ended = gatherResults(lanes, consumeErrors=True).addErrback(lambda _: stopped())
+        threads = [executor.submit(thread, int) for thread in ("flush", "journal-0")]
+        ended = gatherResults(threads, consumeErrors=True).addErrback(lambda _: stopped())
         self.reactor.run_until(ended)
         for _ in range(10):
             if isinstance(ended.result, Deferred):
@@ -62,15 +62,15 @@ class ThreadExecutorTests(executor_contract.ExecutorContract):
     def tearDown(self) -> None:
         self.reactor.run_until(self.executor.stop())
 
-    def test_lanes_run_beside_each_other(self) -> None:
-        """Work that waits on one lane does not keep another lane, or a second reader, from running."""
+    def test_threads_run_beside_each_other(self) -> None:
+        """Work that waits in one thread does not keep another thread, or a second reader, from running."""
         released = threading.Event()
 
         def wait() -> str:
             return "waited" if released.wait(10) else "left alone"
 
-        waiting = [self.executor.submit(lane, wait) for lane in ("flush", "read")]
-        self.reactor.run_until(gatherResults([self.executor.submit(lane, int) for lane in ("journal-0", "read")]))
+        waiting = [self.executor.submit(thread, wait) for thread in ("flush", "read")]
+        self.reactor.run_until(gatherResults([self.executor.submit(thread, int) for thread in ("journal-0", "read")]))
         self.assertFalse(any(d.called for d in waiting))
         released.set()
         both = gatherResults(waiting)
@@ -168,7 +168,7 @@ class PollingExecutorTests(ThreadExecutorTests):
         return file
 
     def write(self, file: IFile, content: bytes = b"a") -> Any:
-        """The outcome of a write of one sector, which the lane makes if the executor does not begin it."""
+        """The outcome of a write of one sector, which the thread makes if the executor does not begin it."""
         parts = [content * 512]
         written = self.executor.write("journal-0", file, parts, 0)
         if written is None:
@@ -183,12 +183,12 @@ class PollingExecutorTests(ThreadExecutorTests):
         for content in (b"a", b"b"):
             self.assertIsNone(self.write(file, content))
             self.assertEqual(file.pread(512, 0), content * 512)
-        self.assertEqual((self.executor._lanes, len(self.polling.readers)), ({}, 1))
+        self.assertEqual((self.executor._threads, len(self.polling.readers)), ({}, 1))
         self.reactor.run_until(self.executor.stop())
         self.assertEqual(self.polling.readers, [])
 
     def test_not_made(self) -> None:
-        """The lane makes what the kernel made in part, or would have to wait for; the next write is begun again."""
+        """The thread makes what the kernel made in part, or would have to wait for; the next write is begun again."""
         for result in (256, 0, -errno.EAGAIN):
             self.kernel(result=result)
             file = self.file()
@@ -234,7 +234,7 @@ class PollingExecutorTests(ThreadExecutorTests):
             self.assertEqual(file.pread(512, 0), bytes(512))
 
     def test_stop_waits(self) -> None:
-        """A stop waits for a write that has begun, even if it is left to the lane in the end."""
+        """A stop waits for a write that has begun, even if it is left to the thread in the end."""
         self.kernel(result=0)
         file = self.file()
         written = self.executor.write("journal-0", file, [b"a" * 512], 0)

@@ -59,7 +59,7 @@ class GroupTests(GroupCommitTestCase):
         self.flushLoggedErrors(OSError)
 
     def test_nothing_is_acknowledged_before_the_sync(self) -> None:
-        """S1: a completion comes from the lane's result, never from the queueing."""
+        """S1: a completion comes from the journal thread's result, never from the queueing."""
         self.append(b"a")
         self.assertEqual(self.events, [])
         self.executor.run_one()
@@ -75,10 +75,10 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), "flush", (b"b", None), "flush"])
-        self.assertEqual(self.executor.lanes(), [])
+        self.assertEqual(self.executor.busy_threads(), [])
 
     def test_starts_again(self) -> None:
-        """After the queue ran empty the next item starts the lane again."""
+        """After the queue ran empty the next item starts the journal thread again."""
         self.append(b"a")
         self.executor.drain()
         self.append(b"b")
@@ -86,10 +86,10 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
 
     def test_one_drain_at_a_time(self) -> None:
-        """However much is queued, the lane has one piece of work."""
+        """However much is queued, the journal thread has one piece of work."""
         for _ in range(10):
             self.append(b"a")
-        self.assertEqual(self.executor.lanes(), ["journal-0"])
+        self.assertEqual(self.executor.busy_threads(), ["journal-0"])
 
     def test_force(self) -> None:
         """Empty records that want a sync sync what is written, and write nothing."""
@@ -162,7 +162,7 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual((self.journal.released, self.journal.unprepared), ([], 0))
 
     def test_nothing_is_left(self) -> None:
-        """A lane that is asked to begin when it has taken everything completes nothing, and goes on."""
+        """A journal thread that is asked to begin when it has taken everything completes nothing, and goes on."""
         self.commit._submit()
         self.executor.drain()
         self.assertEqual(self.flushLoggedErrors(), [])
@@ -285,7 +285,7 @@ class MaxWaitTests(GroupCommitTestCase):
     def test_waits_for_company(self) -> None:
         """An idle journal waits, and takes what came meanwhile."""
         self.append(b"a")
-        self.assertEqual(self.executor.lanes(), [])
+        self.assertEqual(self.executor.busy_threads(), [])
         self.append(b"b")
         self.clock.advance(0.002)
         self.executor.drain()
@@ -295,7 +295,7 @@ class MaxWaitTests(GroupCommitTestCase):
         """Enough bytes end the wait."""
         self.append(b"a")
         self.append(b"b" * 9)
-        self.assertEqual(self.executor.lanes(), ["journal-0"])
+        self.assertEqual(self.executor.busy_threads(), ["journal-0"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stop(self) -> None:
@@ -328,7 +328,7 @@ class FailureTests(GroupCommitTestCase):
         self.assertEqual([failure.type for failure in self.failures], [OSError])
         self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
 
-    def test_any_error_of_the_lane(self) -> None:
+    def test_any_error_of_the_thread(self) -> None:
         """Whatever a journal raises fails its group and ends it, also what no disk does."""
         self.journal.error = ValueError("not of the disk")
         self.append(b"a")
@@ -361,7 +361,7 @@ class FailureTests(GroupCommitTestCase):
         setattr(self.journal, name, fail)
 
     def test_nothing_is_written_before_the_failure_is_known(self) -> None:
-        """S10: between the failure on the lane and its report nothing is written, whenever it was queued."""
+        """S10: between the failure in the journal thread and its report nothing is written, whenever it was queued."""
         for name, sync in (("write_group", True), ("write_group", False), ("sync", True)):
             with self.subTest(name, sync=sync):
                 self.setUp()
@@ -372,7 +372,7 @@ class FailureTests(GroupCommitTestCase):
                 self.executor.run_one()
                 written = list(self.journal.calls)
                 self.append(b"after")
-                self.assertEqual(self.executor.lanes(), [])
+                self.assertEqual(self.executor.busy_threads(), [])
                 self.executor.drain()
                 self.assertEqual(self.journal.calls, written)
                 refused = [event[0] for event in self.events if isinstance(event, tuple) and event[1] is not None]
@@ -401,7 +401,7 @@ class FailureTests(GroupCommitTestCase):
         self.flushLoggedErrors(OSError)
 
     def test_executor_stopped(self) -> None:
-        """An item that the lane does not take any more fails."""
+        """An item that the journal thread does not take any more fails."""
         self.executor.stop()
         self.append(b"a")
         self.end_turn()

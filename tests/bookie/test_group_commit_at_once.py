@@ -1,4 +1,4 @@
-"""Small groups whose write the reactor thread begins, without the journal lane."""
+"""Small groups whose write the reactor thread begins, without the journal thread."""
 
 
 from bookkeeper_twisted.bookie.group_commit import AT_ONCE_BYTES
@@ -38,7 +38,7 @@ class AtOnceTests(GroupCommitTestCase):
         self.assertEqual(self.journal.calls, [("begun", b"abc"), ("begun", b"d")])
 
     def test_end_of_the_turn(self) -> None:
-        """What is too much for one write does not wait for the end of the turn: the lane begins beside it."""
+        """What is too much for one write does not wait for the end of the turn: the journal thread begins beside it."""
         self.append(bytes(AT_ONCE_BYTES // 2))
         self.assertEqual(list(self.executor.queued), [])
         self.append(bytes(AT_ONCE_BYTES // 2 + 1))
@@ -53,17 +53,17 @@ class AtOnceTests(GroupCommitTestCase):
         self.end_turn()
         self.append(b"b")
         self.append(b"c")
-        self.assertEqual(self.executor.lanes(), ["journal-0"])
+        self.assertEqual(self.executor.busy_threads(), ["journal-0"])
         self.executor.run_one()
-        self.commit._flush = lambda: self.events.append(self.executor.lanes())  # what is begun by then
+        self.commit._flush = lambda: self.events.append(self.executor.busy_threads())  # what is begun by then
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), ["journal-0"]])
         self.executor.drain()
         self.assertEqual(self.journal.calls, [("begun", b"a"), ("begun", b"bc")])
         self.assertEqual(self.events[2:], [(b"b", None), (b"c", None), []])
 
-    def test_lane(self) -> None:
-        """The lane writes what waits for no sync, or has no records; then small groups are begun again."""
+    def test_thread(self) -> None:
+        """The journal thread writes what waits for no sync, or has no records; then small groups are begun again."""
         for records, sync, call in (
             (b"b", False, (b"b", False)), (b"", True, "sync"), (b"c", True, ("begun", b"c")),
         ):  # fmt: skip
@@ -80,21 +80,21 @@ class AtOnceTests(GroupCommitTestCase):
         self.assertEqual(completed[-3:], [(b"d", None), (b"e", None), (b"f", None)])
 
     def test_size(self) -> None:
-        """The lane writes what is large; what is just small enough is begun."""
+        """The journal thread writes what is large; what is just small enough is begun."""
         for size, begins in ((AT_ONCE_BYTES + 1, False), (AT_ONCE_BYTES, True)):
             self.append(bytes(size))
             self.executor.drain()
             self.assertIs(self.journal.calls[-1] == ("begun", bytes(size)), begins)
 
     def test_journal_declines(self) -> None:
-        """The lane writes what the journal does not let the reactor thread write."""
+        """The journal thread writes what the journal does not let the reactor thread write."""
         self.journal.begins = False
         self.append(b"a")
         self.executor.drain()
         self.assertEqual((self.journal.calls, self.events), ([(b"a", True)], [(b"a", None), "flush"]))
 
     def test_executor_declines(self) -> None:
-        """The lane writes what the system does not begin, and goes on with what arrived meanwhile (S1)."""
+        """The journal thread writes what the system does not begin, and goes on with what arrived meanwhile (S1)."""
         self.patch(self.executor, "write", lambda *arguments: None)
         self.append_in_write(b"b")
         self.append(b"a")
@@ -103,10 +103,10 @@ class AtOnceTests(GroupCommitTestCase):
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), "flush", (b"b", None), "flush"])
 
-    def test_order_behind_the_lane(self) -> None:
-        """A write is not begun before the last group of the lane is completed: it could be completed first."""
+    def test_order_behind_the_thread(self) -> None:
+        """A write is not begun until the last group of the journal thread is completed: it could be completed first."""
         self.append(b"a", False)
-        self.executor.run_one()  # the lane is idle again, and its result is on the way
+        self.executor.run_one()  # the journal thread is idle again, and its result is on the way
         self.append(b"b")
         self.end_turn()
         self.executor.drain()

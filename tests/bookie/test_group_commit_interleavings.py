@@ -1,4 +1,4 @@
-"""The reactor and a journal lane meet at the queue in every order of two hand-overs: no item is left behind."""
+"""The reactor and a journal thread meet at the queue in every order of two hand-overs: no item is left behind."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ from .group_commit_case import ListJournal
 _MOST = 50
 
 
-class SteppedLane:
-    """One lane that is a thread of its own, and the reactor that gets what it hands over."""
+class SteppedThread:
+    """An executor with one thread, which runs step by step, and the reactor that gets what it hands over."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -32,16 +32,16 @@ class SteppedLane:
         self._delivered: deque[Callable[[], object]] = deque()
         self._ended = False
 
-    def submit(self, lane: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+    def submit(self, thread: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`."""
         item = Work(work, args)
         self._work.append(item)
         return item.result
 
-    def write(self, lane: str, file: Any, parts: Sequence[bytes], offset: int) -> "Deferred[None]":
+    def write(self, thread: str, file: Any, parts: Sequence[bytes], offset: int) -> "Deferred[None]":
         """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`.
 
-        The kernel makes the write at once: no order is as much before that of what the lane has on its way.
+        The kernel makes the write at once: no order is as much before that of what the thread has on its way.
         """
         item = Work(file.pwritev, (parts, offset, True))
         self._delivered.appendleft(partial(item.deliver, item.run()))
@@ -52,7 +52,7 @@ class SteppedLane:
         self._delivered.append(partial(function, *args))
 
     def serve(self) -> None:
-        """The lane's thread."""
+        """Run the work of the journal thread."""
         for _ in until(lambda: False, _MOST):
             self._turns.wait(lambda: not self._work and not self._ended)
             if not self._work:
@@ -69,15 +69,15 @@ class SteppedLane:
 
 
 class InterleavingTests(SynchronousTestCase):
-    """Items are queued while the lane is at work, or about to end."""
+    """Items are queued while the journal thread is at work, or about to end."""
 
     begins, least = False, 100
 
     def _meet(self, syncs: tuple[bool, ...], schedule: tuple[int, ...], first: int) -> int:
         turns = Turns(group_commit, schedule=schedule, first=first)
-        lane, journal, failures = SteppedLane(turns), ListJournal(), list[Failure]()
+        thread, journal, failures = SteppedThread(turns), ListJournal(), list[Failure]()
         journal.begins = self.begins
-        executor: Any = lane
+        executor: Any = thread
         clock = Clock()
         commit = GroupCommit(
             journal, "journal-0", executor, clock, lambda: None, failures.append, JournalMetrics(Instruments(), 0)
@@ -94,9 +94,9 @@ class InterleavingTests(SynchronousTestCase):
             for number, sync in enumerate(syncs):
                 commit.append(b"x", 1, partial(completed, number), sync)
                 clock.advance(0)  # each in a turn of its own
-            lane.react(lambda: len(done) == len(syncs))
+            thread.react(lambda: len(done) == len(syncs))
 
-        steps = turns.run(work, lane.serve)
+        steps = turns.run(work, thread.serve)
         self.assertEqual((done, journal.position.offset, failures), ([*range(len(syncs))], len(syncs), []))
         return steps
 
@@ -110,6 +110,6 @@ class InterleavingTests(SynchronousTestCase):
 
 
 class KernelWritesTests(InterleavingTests):
-    """The same where the reactor begins what it may, and its writes end before the lane's results arrive."""
+    """The same where the reactor begins what it may, and its writes end before the journal thread's results arrive."""
 
     begins, least = True, 10

@@ -3,10 +3,10 @@
 from .plant import Plant, TextPlant
 
 _SESSION = ["tests.bookie.requests.test_session"]
-_ERRORS = ["tests.bookie.test_lane_errors"]
+_ERRORS = ["tests.bookie.test_thread_errors"]
 _GROUPS = ["tests.bookie.test_group_commit"]
 _QUEUE = ["tests.bookie.test_group_commit_interleavings"]
-_LANES = ["tests.bookie.test_executor"]
+_EXECUTOR = ["tests.bookie.test_executor"]
 _AT_ONCE = ["tests.bookie.test_group_commit_at_once"]
 _WRITER = ["tests.storage.files.test_durable_writer"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
@@ -85,7 +85,7 @@ PLANTS = (
     Plant(
         "a withdrawn read counts as failed", "bookie/disk_reads.py",
         "isinstance(outcome, Failure) and not outcome.check(CancelledError)", "isinstance(outcome, Failure)",
-        ["tests.bookie.test_disk_reads"], where="DiskReads._on_lane",
+        ["tests.bookie.test_disk_reads"], where="DiskReads._in_thread",
     ),
     Plant(
         "refused reads are not counted", "bookie/disk_reads.py", "self._metrics.reads.refused += len(wanted)", "pass",
@@ -102,7 +102,7 @@ PLANTS = (
     ),
     TextPlant(
         "the threads that read are in no pool", "metrics/bookie.py",
-        '_READ_LANE = "BookieReadThreadPool-read"', '_READ_LANE = "read"', ["tests.integration.test_dashboards"],
+        '_READ_THREADS = "BookieReadThreadPool-read"', '_READ_THREADS = "read"', ["tests.integration.test_dashboards"],
     ),
     Plant(
         "entries of a lost log are I/O errors", "bookie/disk_reads.py",
@@ -183,15 +183,15 @@ PLANTS = (
         "try: ...\nexcept Exception: ...", "try: ...\nexcept OSError: ...", _GROUPS, where="GroupCommit._commit",
     ),
     Plant(
-        "an item is left behind when the lane ends", "bookie/group_commit.py",
+        "an item is left behind when the journal thread ends", "bookie/group_commit.py",
         "not self._queue or not self._take_token()", "True", _QUEUE, where="GroupCommit._drain",
     ),
     Plant(
-        "a write is begun beside a result of the lane", "bookie/group_commit.py",
+        "a write is begun beside a result of the journal thread", "bookie/group_commit.py",
         "not self._drains and self._began_write()", "self._began_write()", _AT_ONCE, where="GroupCommit._submit",
     ),
     Plant(
-        "a write that ends before a result of the lane is completed first", "bookie/group_commit.py",
+        "a write that ends before a result of the journal thread is completed first", "bookie/group_commit.py",
         "self._drains -= 1", "", _AT_ONCE, where="GroupCommit._drained",
     ),
     Plant(
@@ -205,7 +205,7 @@ PLANTS = (
     ),
     Plant(
         "a write that the system has not begun counts as begun", "bookie/executor.py",
-        "not found.begin(item, file, parts, offset)", "found.begin(item, file, parts, offset) is None", _LANES,
+        "not found.begin(item, file, parts, offset)", "found.begin(item, file, parts, offset) is None", _EXECUTOR,
         where="ThreadExecutor.write",
     ),
     Plant(
@@ -251,24 +251,24 @@ PLANTS = (
     ),
     Plant(
         "a stop does not wait for a begun write", "bookie/executor.py",
-        "self._unfinished.join().addCallback(lambda _: self._close())", "self._close()", _LANES,
+        "self._unfinished.join().addCallback(lambda _: self._close())", "self._close()", _EXECUTOR,
         where="ThreadExecutor.stop",
     ),
     Plant(
         "a write that the kernel has not made counts as made", "bookie/executor.py",
-        "if is_made: ...\nelse: ...", "self._ended(work, None)", _LANES, where="_Writes.doRead",
+        "if is_made: ...\nelse: ...", "self._ended(work, None)", _EXECUTOR, where="_Writes.doRead",
     ),
     Plant(
         "the system is asked again and again for what it refuses", "bookie/executor.py",
-        "if writer.refusal is not None: ...", "", _LANES, where="_Writes.begin",
+        "if writer.refusal is not None: ...", "", _EXECUTOR, where="_Writes.begin",
     ),
     Plant(
         "the second journal that fails leaves its replies", "bookie/group_commit.py",
         "self._flush()", "", _ERRORS, where="GroupCommit._fail",
     ),
     Plant(
-        "an odd error ends a lane's thread", "bookie/executor.py",
-        "try: ...\nexcept BaseException: ...", "try: ...\nexcept Exception: ...", _LANES, where="Work.run",
+        "an odd error ends a thread", "bookie/executor.py",
+        "try: ...\nexcept BaseException: ...", "try: ...\nexcept Exception: ...", _EXECUTOR, where="Work.run",
     ),
     Plant(
         "files are closed under work that ended work has caused", "bookie/executor.py",
@@ -338,12 +338,12 @@ PLANTS = (
         "left.extend(waiting)", "pass", _SINGLES, where="ReadProcessor._load",
     ),
     Plant(
-        "an odd error of the read lane is not answered", "bookie/requests/read_processor.py",
+        "an odd error of the read thread is not answered", "bookie/requests/read_processor.py",
         "try: ...\nexcept Exception as error: ...", "try: ...\nexcept OSError as error: ...", _ERRORS,
         where="ReadProcessor._load",
     ),
     Plant(
-        "an odd error of the flush lane is not survived", "bookie/checkpointer.py",
+        "an odd error of the flush thread is not survived", "bookie/checkpointer.py",
         "Exception", "ZeroDivisionError", _ERRORS, where="Checkpointer._run",
     ),
     Plant(

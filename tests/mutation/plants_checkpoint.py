@@ -73,7 +73,7 @@ PLANTS = (
     ),
     Plant(
         "a compaction keeps the reserve", "bookie/maintenance/compactor.py",
-        "await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)", "", _FULL_LIVES,
+        "await self._directory.in_flush_thread(self._directory.storage.take_reserve_back)", "", _FULL_LIVES,
         where="Compactor.run",
     ),
     Plant(

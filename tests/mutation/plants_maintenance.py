@@ -60,7 +60,7 @@ PLANTS = (
         "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
         "await committed",
         "await committed\n"
-        "[await self._directory.on_lane(self._directory.space.remove, log_id) for log_id in sources]",
+        "[await self._directory.in_thread(self._directory.space.remove, log_id) for log_id in sources]",
         _CRASH, where="Compactor._finish",
     ),
     Plant(

@@ -124,7 +124,7 @@ PLANTS = (
     Plant(
         "a compaction takes ids for logs after it has read the rows of their entries",
         "bookie/maintenance/compactor.py",
-        "return False", "log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)", _REBUILT,
+        "return False", "log_ids = await directory.in_flush_thread(directory.storage.log.reserve, n_targets)", _REBUILT,
         where="Compactor._compact",
     ),
     Plant(
@@ -132,7 +132,7 @@ PLANTS = (
         "self.looked_up.discard(ledger_id, first, last)", "pass", _LIVES, where="DirectoryStorage.add",
     ),
     Plant(
-        "rows that the read lane looked up together outlive newer copies", "storage/directory_storage.py",
+        "rows that the read thread looked up together outlive newer copies", "storage/directory_storage.py",
         "known is not None and known[0] == self._n_written", "known is not None", _LIVES,
         where="DirectoryStorage._ahead",
     ),

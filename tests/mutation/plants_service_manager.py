@@ -104,7 +104,7 @@ PLANTS = (
     ),
     Plant(
         "the progress of a replay is not seen", "bookie/lifecycle/service.py",
-        "self._on_flush_lane(self._store.recover, self._replay)", "self._on_flush_lane(self._store.recover)",
+        "self._in_flush_thread(self._store.recover, self._replay)", "self._in_flush_thread(self._store.recover)",
         ["tests.bookie.lifecycle.test_condition"], where="BookieService._open_store",
     ),
     Plant(

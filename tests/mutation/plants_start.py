@@ -1,4 +1,4 @@
-"""Plants in starts of a bookie and in the lane of its journal."""
+"""Plants in starts of a bookie and in its journal threads."""
 
 from .plant import Plant
 
@@ -15,7 +15,7 @@ PLANTS = (
         "millis >= _NO_TIME", "millis == _NO_TIME", ["tests.storage.test_bookie_status"], where="BookieStatus.parse",
     ),
     Plant(
-        "files are closed while a lane works", "bookie/lifecycle/service.py",
+        "files are closed while a thread works", "bookie/lifecycle/service.py",
         "await self._executor.join()", "", ["tests.bookie.lifecycle.test_service_stop"],
         where="BookieService._close_store",
     ),
@@ -24,7 +24,7 @@ PLANTS = (
         "self._reactor.callFromThread(self._unfinished.ended, work, None if work.cancelled else work.run())",
         "outcome = None if work.cancelled else work.run()\nif not work.cancelled:\n"
         "    self._reactor.callFromThread(self._unfinished.ended, work, outcome)",
-        ["tests.bookie.test_executor"], where="_Lane._serve",
+        ["tests.bookie.test_executor"], where="_WorkerThreads._serve",
     ),
     Plant(
         "a stop waits for the whole check of an index", "bookie/maintenance/maintenance.py",
@@ -38,7 +38,7 @@ PLANTS = (
     ),
     Plant(
         "a refused start makes the directories that it refuses", "bookie/lifecycle/service.py",
-        "await check.must_stamp(self._registrations, self._on_flush_lane)", "",
+        "await check.must_stamp(self._registrations, self._in_flush_thread)", "",
         ["tests.bookie.lifecycle.test_service"], where="BookieService._lock",
     ),
     Plant(
@@ -88,13 +88,13 @@ PLANTS = (
         "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE, where="Store.recover",
     ),
     Plant(
-        "a journal lane goes on after a failure", "bookie/group_commit.py",
+        "a journal thread goes on after a failure", "bookie/group_commit.py",
         "if group.failure is not None: ...", "if group.failure is not None:\n    self._idle.append(None)\n    ...",
         ["tests.bookie.test_group_commit.FailureTests.test_nothing_is_written_before_the_failure_is_known"],
         where="GroupCommit._drain",
     ),
     Plant(
-        "a journal lane writes the next group after a failure", "bookie/group_commit.py",
+        "a journal thread writes the next group after a failure", "bookie/group_commit.py",
         "group.failure is not None", "group.failure is not None and not self._queue", _GROUPS,
         where="GroupCommit._drain",
     ),
@@ -104,7 +104,7 @@ PLANTS = (
     ),
     Plant(
         "an append after a failure waits for ever", "bookie/group_commit.py",
-        'done(StorageFailedError(f"{self.lane} has failed"))', "", _GROUPS, where="GroupCommit._append",
+        'done(StorageFailedError(f"{self.thread} has failed"))', "", _GROUPS, where="GroupCommit._append",
     ),
     Plant(
         "a failed completion takes the others with it", "bookie/group_commit.py",

@@ -96,7 +96,7 @@ class DirectoryTests(SynchronousTestCase):
         return DirectoryStorage("/", log, reader, self.index, RecentIndex(1 << 16))
 
     def test_resident(self) -> None:
-        """New rows are known to memory, old ones once the read lane has looked them up."""
+        """New rows are known to memory, old ones once a read thread has looked them up."""
         self.disk.resident = lambda: True
         self.directory.add(run(1, 0, 10))
         self.flush()
@@ -277,7 +277,7 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(alone, [1, 4, 2, 5])
 
     def test_threads_that_take_turns(self) -> None:
-        """Threads of the lane that read parts of what one reader wants look few entries up alone."""
+        """Read threads that read parts of what one reader wants look few entries up alone."""
         for entry_id in range(0, 600, 3):
             self.directory.add(run(7, entry_id))
         self.flush()
@@ -300,7 +300,7 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual([self.loaded(7, entry_id) for entry_id in range(3)], [entry(7, i) for i in range(3)])
 
     def test_looked_up_rows_are_bounded(self) -> None:
-        """What the lane looks up and is not taken over yet is bounded, and so is what was taken over (S11)."""
+        """What the read threads look up and is not taken over yet is bounded, and so is what was taken over (S11)."""
         self.directory.add(run(1, 0, 10))
         self.flush()
         directory = self.reopened()

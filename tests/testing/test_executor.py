@@ -1,4 +1,4 @@
-"""Lanes without threads."""
+"""The executor that runs work step by step, without threads."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class StepTests(SynchronousTestCase):
         self.assertEqual(self.seen, [])
         self.executor.step()
         self.assertEqual(self.seen, ["a"])
-        self.assertEqual(self.executor.lanes(), ["flush"])
+        self.assertEqual(self.executor.busy_threads(), ["flush"])
 
     def test_work_without_an_end(self) -> None:
         """Work that always leads to more of it is an error, not a test that hangs."""
@@ -44,8 +44,8 @@ class StepTests(SynchronousTestCase):
         again()
         self.assertRaises(AssertionError, self.executor.drain)
 
-    def test_step_of_a_lane(self) -> None:
-        """A step of a lane passes work of other lanes by."""
+    def test_step_of_a_thread(self) -> None:
+        """A step of a thread passes work of other threads by."""
         self.executor.submit("flush", str, "a").addCallback(self.seen.append)
         self.executor.submit("read", str, "b").addCallback(self.seen.append)
         self.assertTrue(self.executor.step("read"))
@@ -58,7 +58,7 @@ class StepTests(SynchronousTestCase):
         executor = StepExecutor(clock)
         clock.callLater(0, lambda: executor.submit("flush", str, "a").addCallback(self.seen.append))
         clock.callLater(0.1, self.fail)
-        self.assertEqual(executor.lanes(), ["flush"])
+        self.assertEqual(executor.busy_threads(), ["flush"])
         clock.callLater(0, lambda: executor.submit("flush", str, "b").addCallback(self.seen.append))
         executor.drain()
         self.assertEqual(self.seen, ["a", "b"])

@@ -114,10 +114,10 @@ class CookieCheck:
         self._take_over = take_over
         self._stored: Versioned[bytes] | None = None
 
-    async def must_stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> bool:
+    async def must_stamp(self, registration: IRegistration, in_thread: "Callable[..., object]") -> bool:
         """Compare the cookies of all directories and of the metadata store with the expected cookie.
 
-        :param on_lane: runs a blocking function and returns an awaitable.
+        :param in_thread: runs a blocking function and returns an awaitable.
         :returns: whether :meth:`stamp` must write the cookie, to all directories and then to the metadata store.
         :raises InvalidCookieError: the bookie must not start.
         """
@@ -125,21 +125,21 @@ class CookieCheck:
             self._stored = await registration.read_cookie(self._expected.bookie_id)
         except CookieNotFoundError:
             self._stored = None
-        files: CookieFiles = await on_lane(read_cookies, self._fs, self._directories)  # type: ignore[misc]
+        files: CookieFiles = await in_thread(read_cookies, self._fs, self._directories)  # type: ignore[misc]
         data = None if self._stored is None else self._stored.value
         return must_stamp(
             files, self._expected.encode(), data, self._verify, _directories_of, self._allow_expansion,
             self._take_over,
         )  # fmt: skip
 
-    async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
+    async def stamp(self, registration: IRegistration, in_thread: "Callable[..., object]") -> None:
         """Write the cookie to all directories, and then to the store.
 
-        :param on_lane: runs a function with its arguments on a thread that may write files.
+        :param in_thread: runs a function with its arguments on a thread that may write files.
         :raises MetadataError: the store refused the cookie, or failed.
         """
         cookie = self._expected.encode()
-        await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
+        await in_thread(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
         version = None if self._stored is None else self._stored.version
         await registration.write_cookie(self._expected.bookie_id, cookie, version)
 

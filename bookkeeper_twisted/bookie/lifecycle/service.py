@@ -79,7 +79,7 @@ class BookieService(Service):
     :param local_host: the name or address of this machine, used if the configuration names none.
     :param make_site: makes the site of the HTTP server (:func:`bookkeeper_twisted.http.site.make_site`).
     :param make_metrics_site: makes the site of the port that has ``/metrics`` alone.
-    :param executor: runs blocking work on named lanes (queues, each with its own threads); by default a
+    :param executor: runs blocking work in threads; by default a
         :class:`~bookkeeper_twisted.bookie.executor.ThreadExecutor`.
     :param on_failure: called once if the bookie ends by itself, after everything is stopped.  A bookie ends by itself
         if its start fails, if it loses its registration, if a journal fails, or if it had to become read-only but
@@ -258,7 +258,7 @@ class BookieService(Service):
 
         self._undo.push_async_callback(logged)
 
-    def _on_flush_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+    def _in_flush_thread(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         return self._executor.submit("flush", work, *args)
 
     async def _open_metadata(self) -> None:
@@ -267,15 +267,15 @@ class BookieService(Service):
         self._then_undo(self._metadata.close, "the end of the session with the metadata store")
 
     async def _lock(self) -> None:
-        if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
+        if self._is_named and await self._in_flush_thread(without_current, self._fs, self._paths.all()):
             # Check the cookies first: no file may be made in a wrong directory (a mistyped path, a disk that is not
             # mounted).
             check = await self._cookie_check()
-            await check.must_stamp(self._registrations, self._on_flush_lane)
-        await self._on_flush_lane(self._paths.make, self._fs)
-        locks = await self._on_flush_lane(DirectoryLocks, self._fs, self._paths.all())
-        self._then_undo(lambda: self._on_flush_lane(locks.release))
-        await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self.config).preallocate)
+            await check.must_stamp(self._registrations, self._in_flush_thread)
+        await self._in_flush_thread(self._paths.make, self._fs)
+        locks = await self._in_flush_thread(DirectoryLocks, self._fs, self._paths.all())
+        self._then_undo(lambda: self._in_flush_thread(locks.release))
+        await self._in_flush_thread(self._paths.check_space, self._fs, journal_settings(self.config).preallocate)
 
     async def _listen_early(self) -> None:
         """Bind the port as the first step if the system chooses the port number, because the bookie id contains it."""
@@ -303,14 +303,14 @@ class BookieService(Service):
     async def _check_cookies(self) -> None:
         check, registration = await self._cookie_check(), self._registrations
         self._rebuild = self.config.rebuild_index
-        if await check.must_stamp(registration, self._on_flush_lane):
+        if await check.must_stamp(registration, self._in_flush_thread):
             await self._bind()  # if the port is in use, the start must fail here, before it changes any file
-            taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
+            taken = await self._in_flush_thread(is_apaches, self._fs, self._pairs())
             if taken:
                 await self._take_over()
-            await check.stamp(registration, self._on_flush_lane)
+            await check.stamp(registration, self._in_flush_thread)
             if taken:
-                await self._on_flush_lane(discard_index_files, self._fs, self._pairs())
+                await self._in_flush_thread(discard_index_files, self._fs, self._pairs())
 
     def _pairs(self) -> Pairs:
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
@@ -318,7 +318,7 @@ class BookieService(Service):
     async def _take_over(self) -> None:
         """Import the indexes of directories of Apache's bookie; a later step of the start replaces the cookies."""
         work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
-        imported = await self._on_flush_lane(*work)
+        imported = await self._in_flush_thread(*work)
         self._rebuild = False
         self._log.info(
             "took over from Apache's bookie: {i.states} states of ledgers, {i.entries} entries, {i.dangling} of them"
@@ -327,14 +327,14 @@ class BookieService(Service):
 
     async def _open_store(self) -> None:
         settings = attrs.evolve(storage_settings(self.config), rebuild_index=self._rebuild)
-        self._store = await self._on_flush_lane(
+        self._store = await self._in_flush_thread(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
             self._random_bytes(16), journal_settings(self.config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
         # After a take-over, our indexes are complete now, so the index databases of Apache's bookie can be removed.
-        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
-        await self._on_flush_lane(self._store.recover, self._replay)
+        await self._in_flush_thread(discard_left_over, self._fs, self._pairs())
+        await self._in_flush_thread(self._store.recover, self._replay)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
         if self._store.disk_full:
@@ -343,7 +343,7 @@ class BookieService(Service):
     async def _close_store(self) -> None:
         """Wait until no thread has work any more, because even cancelled work may use files; then close the files."""
         await self._executor.join()
-        await self._on_flush_lane(self._store.close)
+        await self._in_flush_thread(self._store.close)
 
     async def _start_engine(self) -> None:
         config = self.config
@@ -366,7 +366,7 @@ class BookieService(Service):
         if self._store.disk_full:
             self.engine.disk_is_full()
         if config.persist_bookie_status_enabled:
-            status = RememberedStatus(self._fs, directories, self._on_flush_lane, self._reactor.seconds)
+            status = RememberedStatus(self._fs, directories, self._in_flush_thread, self._reactor.seconds)
             await status.restore(self.admin, self._registration)
         engine = self.engine
         self.admin.attach(self._registration, self._disks, engine.access, engine.context.slow, engine.journal_groups)
@@ -458,7 +458,7 @@ class BookieService(Service):
     async def _confirm_cookies(self) -> None:
         expected = expected_cookie(self.config, self.bookie_id, self._instance_id)
         check = CookieCheck(self._fs, self._paths, expected, False)
-        if await check.must_stamp(self._registrations, self._on_flush_lane):
+        if await check.must_stamp(self._registrations, self._in_flush_thread):
             raise InvalidCookieError(f"{', '.join(self._paths.all())}: there is no cookie any more")
 
     # -- reactions to the state of the disks --

@@ -30,8 +30,8 @@ from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
 from ..checkpointer import is_disk_full
-from .lanes import MaintainedDirectory, step_limits
 from .log_collector import LogCollector
+from .maintained import MaintainedDirectory, step_limits
 from .progress import Progress, Suspension
 
 _COMMIT_ROWS = 500
@@ -118,7 +118,7 @@ class Compactor:
             self.progress = None
             if self._borrows:
                 self._borrows = False
-                await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
+                await self._directory.in_flush_thread(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
         """Free the queue of disk operations, and its buffers.
@@ -127,12 +127,12 @@ class Compactor:
         """
         queue, self._queue = self._queue, None
         if queue is not None:
-            await self._directory.on_lane(queue.close)
+            await self._directory.in_thread(queue.close)
 
     async def _candidates(self, order: CompactionOrder) -> list[LogUsage]:
         space = self._directory.space
-        sealed = await self._directory.on_flush_lane(space.sealed_logs)
-        usage = await self._directory.on_lane(space.usage, sealed)
+        sealed = await self._directory.in_flush_thread(space.sealed_logs)
+        usage = await self._directory.in_thread(space.usage, sealed)
         whole = [log for log in usage if log.log_id not in self._directory.damaged]
         return candidates(whole, order.threshold, order.target_size)
 
@@ -163,7 +163,7 @@ class Compactor:
         :returns: False if there is no such file, or another operation uses its space.
         """
         self._borrows = True  # set before the await: even a cancelled compaction must create the reserve file again
-        if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
+        if not await self._directory.in_flush_thread(self._directory.storage.lend_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True
@@ -176,8 +176,8 @@ class Compactor:
         """
         fs = self._directory.fs
         if self._borrows:
-            return await self._directory.on_lane(fs.allocatable, self._directory.path)
-        _, free = await self._directory.on_lane(fs.usage, self._directory.path)
+            return await self._directory.in_thread(fs.allocatable, self._directory.path)
+        _, free = await self._directory.in_thread(fs.usage, self._directory.path)
         return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
@@ -204,20 +204,20 @@ class Compactor:
         :returns: False if live entries are left because the new logs are full; another call copies these entries.
         """
         directory = self._directory
-        on_lane, user = directory.on_lane, f"compaction of {entry_log_names(sources)}"
+        in_thread, user = directory.in_thread, f"compaction of {entry_log_names(sources)}"
         queue = self._queue = self._queue or DiskQueue(self._clients_add)
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         # Reserve the ids of the new logs before the first index row is read.  If a client adds an entry again during
         # the compaction, the entry is stored in a log with a higher id than the compaction's copy.  So a rebuild of the
         # index, which prefers the log with the highest id, finds the client's entry.
-        log_ids = await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
+        log_ids = await directory.in_flush_thread(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
         # the running commit of the index rows of one new log, while the next new log is written
         committed: Deferred[None] = succeed(None)
         try:
-            step, following = None, await on_lane(cutter.next_step, *self._limits())
+            step, following = None, await in_thread(cutter.next_step, *self._limits())
             while step is not None or following is not None:
                 if following is not None:
                     await self._admitted(following, user)
@@ -228,7 +228,7 @@ class Compactor:
                     if copy is None:
                         if not log_ids:
                             return False
-                        copy = await on_lane(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
+                        copy = await in_thread(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
                     await self._work(copy.write, rows)
                     if rows:
                         committed = await self._finish(copy, committed, sources)
@@ -241,9 +241,9 @@ class Compactor:
                 copy = None
             return True
         finally:
-            await on_lane(reader.close)  # close the reader first, because this waits for the writes to the new log
+            await in_thread(reader.close)  # close the reader first, because this waits for the writes to the new log
             if copy is not None:
-                await on_lane(copy.abandon)
+                await in_thread(copy.abandon)
             await committed
 
     def _limits(self) -> tuple[int, int]:
@@ -268,7 +268,7 @@ class Compactor:
         The longer this work takes, the longer is the pause before the next step.
         """
         began = self._clock.seconds()
-        done = await self._directory.on_lane(work, *args)
+        done = await self._directory.in_thread(work, *args)
         self._worked += self._clock.seconds() - began
         return done
 
@@ -288,7 +288,7 @@ class Compactor:
         storage = self._directory.storage
         for begin in range(0, len(rows), _COMMIT_ROWS):
             batch = rows[begin : begin + _COMMIT_ROWS]
-            await self._directory.on_flush_lane(storage.commit_moved, batch, frozenset(sources))
+            await self._directory.in_flush_thread(storage.commit_moved, batch, frozenset(sources))
         storage.moved()
 
 

@@ -24,7 +24,7 @@ from ..admin import (
     WorkProgress,
 )
 from .garbage_collector import CompactionKind
-from .lanes import MaintainedDirectory
+from .maintained import MaintainedDirectory
 from .maintenance import Maintenance
 from .progress import Progress
 
@@ -112,7 +112,7 @@ class BackgroundControl:
     async def _entry_logs(self) -> Sequence[EntryLogFile]:
         found = []
         for directory in self._maintenance.directories:
-            files = await directory.on_lane(directory.space.files)
+            files = await directory.in_thread(directory.space.files)
             found += [EntryLogFile(directory.storage.path, log_id, n_bytes) for log_id, n_bytes in files]
         return found
 
@@ -123,8 +123,8 @@ class BackgroundControl:
     async def _log_space(self) -> Sequence[EntryLogSpace]:
         found = []
         for directory in self._maintenance.directories:
-            sealed = await directory.on_flush_lane(directory.space.sealed_logs)
-            for usage in await directory.on_lane(directory.space.usage, sealed):
+            sealed = await directory.in_flush_thread(directory.space.sealed_logs)
+            for usage in await directory.in_thread(directory.space.usage, sealed):
                 found.append(EntryLogSpace(directory.storage.path, usage.log_id, usage.size, usage.live))
         return found
 
@@ -137,7 +137,7 @@ class BackgroundControl:
         if directory is None:
             raise IncorrectParameterError(f"{path!r} is no ledger directory of this bookie")
         try:
-            mapped = await directory.on_lane(directory.space.mapped_bytes, log_id)
+            mapped = await directory.in_thread(directory.space.mapped_bytes, log_id)
         except FileNotFoundError:
             raise IncorrectParameterError(f"there is no entry log {entry_log_name(log_id)} in {path}") from None
         return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
@@ -145,12 +145,12 @@ class BackgroundControl:
     async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
         """Compute from the index how many bytes each ledger has in an entry log; read the index in small steps."""
         index, found = directory.storage.index, Counter[int]()
-        rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
+        rows = await directory.in_thread(index.page, (-1, -1), _ROWS, [log_id])
         while rows:
             for row in rows:
                 found[row.ledger_id] += row_bytes(row)
             after = rows[-1].ledger_id, rows[-1].first
-            rows = await directory.on_lane(index.page, after, _ROWS, [log_id])
+            rows = await directory.in_thread(index.page, after, _ROWS, [log_id])
         return dict(found)
 
     # -- scrub --

@@ -13,7 +13,7 @@ from ...errors import LogDamageError, StorageError
 from ...metrics import ScrubMetrics
 from ...storage.maintenance.scrub import DamagedEntries, Scrub, ScrubRecord, damage_now, load_record, save_record
 from .damage_marks import DamageMarks
-from .lanes import MaintainedDirectory, MaintainedJournal
+from .maintained import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
@@ -42,7 +42,7 @@ class KnownDamage:
         if maintained.number in self.records:
             return
         try:
-            record = await maintained.on_lane(load_record, maintained.fs, maintained.path)
+            record = await maintained.in_thread(load_record, maintained.fs, maintained.path)
         except (OSError, StorageError) as error:
             self._log.warn("what is known of damage cannot be read: {error}", error=error)
             return
@@ -54,7 +54,7 @@ class KnownDamage:
         :raises OSError: the disk failed, or is full.
         """
         self.records[maintained.number] = record
-        await maintained.on_lane(save_record, maintained.fs, maintained.path, record)
+        await maintained.in_thread(save_record, maintained.fs, maintained.path, record)
 
     def report(self, found: Sequence[DamagedEntries]) -> None:
         """Log and count the damage ``found``."""
@@ -70,7 +70,7 @@ class KnownDamage:
         """
         await self.load(directory)
         now = int(self._clock.seconds())
-        found = await directory.on_lane(damage_now, directory.storage.index, damage, now)
+        found = await directory.in_thread(damage_now, directory.storage.index, damage, now)
         scrub = self.passes.get(directory.number)
         before = self.records.get(directory.number, ScrubRecord()) if scrub is None else scrub.record
         record = before if found is None else before.joined([found])

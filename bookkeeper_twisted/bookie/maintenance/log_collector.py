@@ -12,7 +12,7 @@ from ...limits.throttle import Throttle
 from ...metrics import MaintenanceMetrics
 from ...storage.ledger_dirs import entry_log_names
 from ...storage.maintenance.plan import MOST_LOGS
-from .lanes import MaintainedDirectory
+from .maintained import MaintainedDirectory
 
 
 class LogCollector:
@@ -39,8 +39,8 @@ class LogCollector:
 
         Call this only while no compaction is running.
         """
-        await self._directory.on_lane(self._directory.space.remove_left_over)
-        missing = await self._directory.on_lane(self._directory.space.missing)
+        await self._directory.in_thread(self._directory.space.remove_left_over)
+        missing = await self._directory.in_thread(self._directory.space.missing)
         for path in sorted(missing.keys() - self._missing):
             text = "DAMAGE: {path} is missing, with {count:,} entries: put it back, or scrub, so that they are repaired"
             self._log.critical(text, path=path, count=missing[path])
@@ -51,7 +51,7 @@ class LogCollector:
 
         :raises OSError: the directory is missing.
         """
-        return await self._directory.on_lane(self._directory.fs.disk, self.path)
+        return await self._directory.in_thread(self._directory.fs.disk, self.path)
 
     async def run(self) -> int:
         """Delete every entry log without live bytes.
@@ -63,8 +63,8 @@ class LogCollector:
             because index rows may be missing.
         """
         space = self._directory.space
-        sealed = await self._directory.on_flush_lane(space.sealed_logs)
-        usage = await self._directory.on_lane(space.usage, sealed)
+        sealed = await self._directory.in_flush_thread(space.sealed_logs)
+        usage = await self._directory.in_thread(space.usage, sealed)
         for log in usage:
             if log.error and log.log_id not in self._directory.damaged:
                 self._directory.damaged[log.log_id] = log.error
@@ -74,7 +74,7 @@ class LogCollector:
         unneeded = [log for log in usage if not log.live and log.log_id not in self._kept]
         if unneeded:
             await self._scan.acquire(
-                await self._directory.on_lane(self._directory.storage.index.check), 0, "check of the index"
+                await self._directory.in_thread(self._directory.storage.index.check), 0, "check of the index"
             )
         for begin in range(0, len(unneeded), MOST_LOGS):
             freed += await self._remove([log.log_id for log in unneeded[begin : begin + MOST_LOGS]])
@@ -88,10 +88,10 @@ class LogCollector:
 
     async def _remove(self, log_ids: Sequence[int]) -> int:
         """Check and delete some logs together; if the check fails, check and delete them one by one."""
-        on_lane, space = self._directory.on_lane, self._directory.space
+        in_thread, space = self._directory.in_thread, self._directory.space
         checks = space.checks(log_ids)
         try:
-            while (read := await on_lane(checks.step)) is not None:
+            while (read := await in_thread(checks.step)) is not None:
                 await self._scan.acquire(*read, f"removal of {entry_log_names(log_ids)}")
         except (StorageError, OSError) as error:
             if len(log_ids) > 1:
@@ -101,11 +101,11 @@ class LogCollector:
         freed = 0
         for log_id in log_ids:
             try:
-                freed += await on_lane(space.remove, log_id)
+                freed += await in_thread(space.remove, log_id)
                 self._directory.damaged.pop(log_id, None)
             except OSError as error:
                 self._keep(log_id, error)
-        await on_lane(space.sync)
+        await in_thread(space.sync)
         return freed
 
     def _keep(self, log_id: int, error: Exception) -> None:

@@ -21,9 +21,9 @@ from .compactor import Compactor
 from .damage_marks import DamageMarks
 from .garbage_collector import CollectorOptions, GarbageCollector
 from .known_damage import KnownDamage
-from .lanes import MaintainedDirectory, MaintainedJournal
 from .ledger_collector import Cluster, LedgerCollector
 from .log_collector import LogCollector
+from .maintained import MaintainedDirectory, MaintainedJournal
 from .scrubber import Scrubber
 
 COMPACTION_READ = "compaction-read"

@@ -15,7 +15,7 @@ from ...metrics import ScrubMetrics
 from ...storage.index.rows import live_bytes
 from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord
 from .known_damage import KnownDamage
-from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
+from .maintained import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 _FIRST_PAUSE = 600.0
@@ -220,19 +220,19 @@ class Scrubber:
             known.records[number] = attrs.evolve(scrub.record, after=None)
             raise
         finally:
-            await directory.on_lane(scrub.close)
+            await directory.in_thread(scrub.close)
             del known.passes[number]
         directory.damaged.clear()
         await known.keep(directory, scrub.ended(int(self._clock.seconds())))
 
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
-        on_lane, saved_at, user = directory.on_lane, self._clock.seconds(), f"scrub of {directory.path}"
+        in_thread, saved_at, user = directory.in_thread, self._clock.seconds(), f"scrub of {directory.path}"
         progress = self.state.progress = Progress(saved_at)
-        progress.left = await on_lane(live_bytes, directory.storage.index)
-        while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
+        progress.left = await in_thread(live_bytes, directory.storage.index)
+        while (step := await in_thread(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
             await self.suspension.passed()
-            found, now = scrub.take(await on_lane(scrub.read, step)), self._clock.seconds()
+            found, now = scrub.take(await in_thread(scrub.read, step)), self._clock.seconds()
             self._known.report(found)
             if found or now - saved_at >= _SAVED_EVERY:
                 await self._known.keep(directory, scrub.record)
@@ -245,13 +245,13 @@ class Scrubber:
         now = int(self._clock.seconds())
         scrub = await journal.scrub()
         try:
-            while (n_bytes := await journal.on_lane(scrub.step)) is not None:
+            while (n_bytes := await journal.in_thread(scrub.step)) is not None:
                 self._metrics.bytes.value += n_bytes
                 if n_bytes:
                     await self._reads.acquire(n_bytes, 0, "scrub of a journal")
                 await self.suspension.passed()
         finally:
-            await journal.on_lane(scrub.close)
+            await journal.in_thread(scrub.close)
         found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
         self._known.records[journal.number] = found
         self._known.report(found.findings)

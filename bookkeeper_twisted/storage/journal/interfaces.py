@@ -27,8 +27,8 @@ class IJournal(Interface):
 
     ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
     raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, one thread at a time calls
-    it: the journal lane, or the reactor thread while the lane has nothing to write (:meth:`begin_group`,
-    :meth:`end_group`); but :meth:`prepare` and :meth:`release` may run on one other thread.
+    it: the journal thread, or the reactor thread while the journal thread has nothing to write
+    (:meth:`begin_group`, :meth:`end_group`); but :meth:`prepare` and :meth:`release` may run on one other thread.
     """
 
     directory: str = Attribute("Where its files are, ``current`` included.")

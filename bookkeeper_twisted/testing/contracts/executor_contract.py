@@ -1,4 +1,4 @@
-"""The test suite for executors, which run storage work on threads: one or more threads (a lane) for each kind of work.
+"""The test suite for executors, which run storage work in threads that have names, one for each kind of work.
 
 Test modules should import this module and not its class: a test runner would run an imported class as a test case.
 """
@@ -59,7 +59,7 @@ class ExecutorContract(SynchronousTestCase):
         self.failureResultOf(failing, SystemExit)
         self.assertEqual(self.successResultOf(following), 0)
 
-    def test_order_of_a_lane(self) -> None:
+    def test_order_in_a_thread(self) -> None:
         """Work for one thread runs in the order of its submission, and results are delivered in this order."""
         ran: list[int] = []
         delivered: list[int] = []

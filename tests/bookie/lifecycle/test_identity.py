@@ -94,12 +94,12 @@ class CookieCheckTests(SynchronousTestCase):
             self.disk, paths, expected_cookie(changed, own_id, instance_id), changed.allow_storage_expansion
         )
 
-        def on_lane(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+        def in_thread(work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
             return succeed(work(*args))
 
         async def run() -> None:
-            if await check.must_stamp(self.registration, on_lane):
-                await check.stamp(self.registration, on_lane)
+            if await check.must_stamp(self.registration, in_thread):
+                await check.stamp(self.registration, in_thread)
 
         return Deferred.fromCoroutine(run())
 

@@ -1,4 +1,4 @@
-"""The end of a bookie while its lanes work."""
+"""The end of a bookie while its threads work."""
 
 import errno
 
@@ -98,7 +98,7 @@ class StopTests(StepTestCase):
         self.assertIsNone(self.port_at_the_stop(bookie_port=0))
 
     def test_files_are_closed_last(self) -> None:
-        """The files stay open until no lane works any more, also on what was cancelled."""
+        """The files stay open until no thread works any more, also on what was cancelled."""
         service, executor = self.start()
         closed: list[None] = []
         storage, working = service._store.storage, Deferred[None]()

@@ -156,7 +156,7 @@ class MaintainedLife(Life):
         self.drain()
 
     def collect_with_late_commits(self, ended: Callable[[], bool] = lambda: False) -> None:
-        """A forced run in which nothing is done on the flush lane while there is other work.
+        """A forced run in which nothing is done in the flush thread while there is other work.
 
         :param ended: whether to leave the rest for later.
         """
@@ -166,11 +166,11 @@ class MaintainedLife(Life):
                 self.executor.step()
 
     def step_beside_flushes(self) -> bool:
-        """Do the oldest work that is not on the flush lane of a directory.
+        """Do the oldest work that is not in the flush thread of a directory.
 
         :returns: whether there was some.
         """
-        others = [lane for lane in self.executor.lanes() if not lane.startswith("flush-")]
+        others = [thread for thread in self.executor.busy_threads() if not thread.startswith("flush-")]
         return bool(others) and self.executor.step(others[0])
 
     def is_copying(self) -> bool:

@@ -10,7 +10,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.maintenance import lanes
+from bookkeeper_twisted.bookie.maintenance import maintained
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
 from bookkeeper_twisted.limits.throttle import Rate
@@ -197,7 +197,7 @@ class CompactionTests(CollectorCase):
 
     def test_reads_ahead(self) -> None:
         """The reads of a step are begun before the step in front of it is verified."""
-        self.patch(lanes, "STEP_BYTES", 1000)
+        self.patch(maintained, "STEP_BYTES", 1000)
         names: list[str] = []
 
         def noted(reader: RowReader, step: Step, name: str, work: Callable[[RowReader, Step], Any]) -> Any:
@@ -307,7 +307,7 @@ class CompactionTests(CollectorCase):
         self.start(self.options)
         for_several_targets(self.life)
         self.life.collect_with_late_commits(lambda: self.life.is_copying() and len(self.life.new_logs()) == 1)
-        self.assertIn("flush-0", self.life.executor.lanes())
+        self.assertIn("flush-0", self.life.executor.busy_threads())
 
     def test_cancelled_beside_a_commit(self) -> None:
         """A cancelled compaction keeps the log that is durable, and ends when the index has its rows."""

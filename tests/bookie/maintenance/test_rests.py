@@ -3,7 +3,7 @@
 from collections import deque
 
 from bookkeeper_twisted.bookie.group_commit import GroupCommit
-from bookkeeper_twisted.bookie.maintenance import lanes
+from bookkeeper_twisted.bookie.maintenance import maintained
 from bookkeeper_twisted.bookie.maintenance.compactor import REST
 from bookkeeper_twisted.storage.maintenance.row_reader import RowReader, Step, VerifiedRow
 
@@ -24,7 +24,7 @@ class RestTests(CollectorCase):
             return verified(reader, step)
 
         self.patch(RowReader, "verified", slowly)
-        self.patch(lanes, "STEP_BYTES", 300)
+        self.patch(maintained, "STEP_BYTES", 300)
         self.patch(GroupCommit, "is_busy", True)
         self.collector.force()
         self.life.drain()

@@ -84,9 +84,9 @@ class LimitTests(BatchTestCase):
     """How many entries there are."""
 
     def test_memory_only(self) -> None:
-        """A batch that is in memory takes no lane and is one write, also across runs."""
+        """A batch that is in memory takes no thread and is one write, also across runs."""
         send(self.peer, request(2, 50, 20, 1 << 20))
-        self.assertEqual((self.rig.executor.lanes(), self.peer.transport.writes), ([], 1))
+        self.assertEqual((self.rig.executor.busy_threads(), self.peer.transport.writes), ([], 1))
         reply, _ = reply_of(self.peer, 2)
         self.assertEqual(entries_of(reply), [entry(1, i, bytes(18), 3 if i < 60 else 50) for i in range(50, 70)])
 
@@ -181,7 +181,7 @@ class DiskTests(BatchTestCase):
     def test_one_load(self) -> None:
         """A batch that lies together on disk is one load."""
         send(self.peer, request(2, 0, 100, 1 << 20))
-        self.assertEqual(self.rig.executor.lanes(), ["read"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["read"])
         self.rig.executor.step()
         reply, _ = reply_of(self.peer, 2)
         self.assertEqual(len(entries_of(reply)), 100)
@@ -230,15 +230,15 @@ class ResidentTests(DiskTests):
         super().setUp()
         self.rig.disk.resident = lambda: True
 
-    def test_no_lane(self) -> None:
-        """Once the index was asked, batches need no lane, of both protocols and over the bounds of runs."""
+    def test_no_thread(self) -> None:
+        """Once the index was asked, batches need no thread, of both protocols and over the bounds of runs."""
         self.count(request(2, 0, 1, 100))
         self.count(request(2, 60, 1, 100))
         for wire in (2, 3):
             peer = self.rig.connect()
             for first, count, size in ((0, 100, 1 << 20), (50, 20, 1 << 20), (5, 9, 300), (7, 0, 0)):
                 send(peer, request(wire, first, count, size))
-                self.assertEqual(self.rig.executor.lanes(), [])
+                self.assertEqual(self.rig.executor.busy_threads(), [])
                 reply, _ = reply_of(peer, wire)
                 limit = max(1, (size - 36) // 54 if wire == 2 else size // 58)
                 wanted = range(first, min(first + (count or 100), first + limit, 100))

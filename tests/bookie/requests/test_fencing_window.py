@@ -47,7 +47,7 @@ class FencingWindowTests(SynchronousTestCase):
         self.peer = self.rig.connect()
 
     def _steps(self) -> Iterator[None]:
-        """Stops where something may come in: before, between and after what the lanes do and what comes of it."""
+        """Stops where something may come in: before, between and after what the threads do and what comes of it."""
         executor = self.rig.executor
         for _ in range(_MOST_STEPS):
             yield
@@ -55,17 +55,17 @@ class FencingWindowTests(SynchronousTestCase):
                 executor.deliver()
             elif not executor.run_one():
                 return
-        self.fail("the lanes do not come to rest")
+        self.fail("the threads do not come to rest")
 
     def _assert_fences_first(self, request: bytes, wire: int, status: Status) -> None:
         """No step lets an add in; the request waits for the disk, and is answered as it should be."""
-        lanes: set[str] = set()
+        threads: set[str] = set()
         self.peer.send(request)
         for _ in self._steps():
-            lanes.update(self.rig.executor.lanes())
+            threads.update(self.rig.executor.busy_threads())
             done = self.rig.add(run(1, _MISSING))
             self.assertEqual([type(error) for error in done], [LedgerFencedError])
-        self.assertIn("read", lanes)
+        self.assertIn("read", threads)
         (reply,) = ClientDecoder(WIRES[wire]).receive(self.peer.replies())
         assert isinstance(reply, ReadReply | BatchReply)
         self.assertEqual(reply.status, status)

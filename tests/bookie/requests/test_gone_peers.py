@@ -97,7 +97,7 @@ class GonePeerTestCase(SynchronousTestCase):
         self.addCleanup(gc.unfreeze)
 
     def rig(self, **options: Any) -> Rig:
-        """The bookie after a power cut; its disk space is asked for on the lane, as it is in a process."""
+        """The bookie after a power cut; its disk space is asked for in a read thread, as it is in a process."""
         rig = _SlowDiskRig(self._disk.crash(), options=EngineOptions(**options))
         self.assertIsNone(rig.bookie.cached(_LEDGER, 0))
         return rig
@@ -115,12 +115,12 @@ class GonePeerTests(GonePeerTestCase):
     """Connections that are lost with requests of every kind under way."""
 
     def gone(self, rig: Rig, peer: Peer, kind: str) -> None:
-        """The peer leaves; nothing may be left of what it asked for but records in the journal, one list that the lane
-        has, the one look at the last entry of a ledger whose LAC is waited for, and that at the disk, which is for all
-        who ask."""
+        """The peer leaves; nothing may be left of what it asked for but records in the journal, one list that the read
+        thread has, the one look at the last entry of a ledger whose LAC is waited for, and that at the disk, which is
+        for all who ask."""
         session = weakref.ref(peer.connection._session)
         peer.leave()
-        left = [lane for lane, work in rig.executor.queued if lane == "read" and not work.cancelled]
+        left = [thread for thread, work in rig.executor.queued if thread == "read" and not work.cancelled]
         shared = int(kind in ("list", "disk space") or kind in _POLLS)
         self.assertLessEqual(max(len(left), rig.bookie.waiting_reads), shared)
         self.assertEqual(rig.clock.getDelayedCalls(), [])
@@ -138,7 +138,7 @@ class GonePeerTests(GonePeerTestCase):
                 rig = self.rig()
                 peer = rig.connect()
                 peer.send(requests()[kind] * 3)
-                self.assertTrue(rig.executor.lanes())
+                self.assertTrue(rig.executor.busy_threads())
                 self.gone(rig, peer, kind)
 
     def test_between(self) -> None:

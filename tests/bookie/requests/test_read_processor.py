@@ -60,7 +60,7 @@ class MemoryTests(ReadTestCase):
     def test_straight_on(self) -> None:
         """Reads that go straight on are answered at once, by one write."""
         self.peer.send(reads(1, range(100)))
-        self.assertEqual(self.rig.executor.lanes(), [])
+        self.assertEqual(self.rig.executor.busy_threads(), [])
         self.assertEqual(self.peer.transport.writes, 1)
         self.assertEqual(
             [r.entry for r in decoded(self.peer.replies())], [entry(1, i, lac=i // 20 * 20 - 1) for i in range(100)]
@@ -120,9 +120,9 @@ class DiskTests(ReadTestCase):
         return rig.restart()
 
     def test_one_hand_over(self) -> None:
-        """All misses of a chunk are one piece of work for the read lane."""
+        """All misses of a chunk are one piece of work for the read thread."""
         self.peer.send(reads(1, [50, 3, 4, 99]))
-        self.assertEqual(self.rig.executor.lanes(), ["read"])
+        self.assertEqual(self.rig.executor.busy_threads(), ["read"])
         self.rig.drain()
         self.assertEqual({r.entry_id for r in decoded(self.peer.replies())}, {50, 3, 4, 99})
 
@@ -178,13 +178,13 @@ class ResidentTests(ReadTestCase):
         rig.drain()
         return rig.restart()
 
-    def test_no_lane(self) -> None:
-        """Once the index was asked, reads in any order need no lane, and leave by one write."""
+    def test_no_thread(self) -> None:
+        """Once the index was asked, reads in any order need no thread, and leave by one write."""
         self.ask(1, range(0, 100, 20))
         writes = self.peer.transport.writes
         entry_ids = [50, 3, 4, 99, *range(20, 60)]
         self.peer.send(reads(1, entry_ids))
-        self.assertEqual((self.rig.executor.lanes(), self.peer.transport.writes), ([], writes + 1))
+        self.assertEqual((self.rig.executor.busy_threads(), self.peer.transport.writes), ([], writes + 1))
         expected = [(i, entry(1, i, lac=i // 20 * 20 - 1)) for i in entry_ids]
         self.assertEqual([(r.entry_id, r.entry) for r in decoded(self.peer.replies())], expected)
 
@@ -308,7 +308,7 @@ class ResidentTests(ReadTestCase):
         self.peer = self.rig.connect()
         for _ in range(2):
             self.peer.send(reads(1, [i * 37 % 100 for i in range(60)]))
-        self.assertEqual((self.rig.executor.lanes(), self.peer.held), (["read"], True))
+        self.assertEqual((self.rig.executor.busy_threads(), self.peer.held), (["read"], True))
         self.rig.drain()
         self.assertEqual(by_status(decoded(self.peer.replies())), {Status.EOK: 120})
 
@@ -343,7 +343,7 @@ class ResidentTests(ReadTestCase):
         data = b"".join([requests_out.encode_reads(ledger, [0, 1], 0, 10 * ledger) for ledger in (2, 1, 3)])
         peer = rig.connect()
         peer.send(data)
-        self.assertEqual(rig.executor.lanes(), [])
+        self.assertEqual(rig.executor.busy_threads(), [])
         found = {r.txn_id: (r.ledger_id, r.entry_id, r.max_lac) for r in decoded(peer.replies(), 3)}
         wanted = {10 * ledger + i: (ledger, i, lac) for ledger, lac in ((2, 3), (1, -1), (3, 2)) for i in (0, 1)}
         self.assertEqual(found, wanted)

@@ -206,7 +206,7 @@ class ReadTests(SessionTestCase):
         peer = rig.connect()
         for first in range(0, 50, 10):
             peer.send(batch(1, first, 10, 100_000))
-        self.assertEqual((rig.executor.lanes(), peer.held), (["read"], True))
+        self.assertEqual((rig.executor.busy_threads(), peer.held), (["read"], True))
         rig.drain()
         self.assertEqual((peer.held, len(peer.replies())), (False, 5 * (36 + 9 * 10_036)))
 

@@ -114,7 +114,7 @@ class TurnTests(GonePeerTestCase):
         rig = self.rig()
         for _ in range(3):
             rig.connect().send(b"".join(requests(number)["disk space"] for number in range(20)))
-        self.assertEqual(rig.executor.lanes(), ["read"])
+        self.assertEqual(rig.executor.busy_threads(), ["read"])
 
     def test_the_rest_of_a_chunk(self) -> None:
         """What is left of a chunk is read before what comes behind it, and goes with the connection."""

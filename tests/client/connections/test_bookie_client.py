@@ -21,7 +21,7 @@ HOST, PORT = "bookie", 3181
 
 
 class RealBookieCase(SynchronousTestCase):
-    """A bookie with its engine, disk and lanes simulated; connections in memory."""
+    """A bookie with its engine, disk and threads simulated; connections in memory."""
 
     wire_protocol = "auto"
     max_connections = 2
@@ -41,7 +41,7 @@ class RealBookieCase(SynchronousTestCase):
         self.client: Any = NetworkBookieClient(self.rig.clock, addresses.resolve, config)
 
     def settle(self) -> None:
-        """Everything goes its way: turns, bytes, lanes."""
+        """Everything goes its way: turns, bytes, threads."""
         for _ in range(8):
             self.rig.clock.advance(0)
             self.network.move()

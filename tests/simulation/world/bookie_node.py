@@ -89,26 +89,26 @@ class BookieProcess:
         self.serves = False
         self._registration: BookieRegistration | None = None
 
-    def _on_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+    def _in_thread(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         return self.executor.submit("flush", work, *args)
 
     async def run(self) -> None:
         """Starts; returns once the bookie serves and is registered."""
         disk, paths, settings = self._node.disk, self._settings.paths, self._settings
         await self.driver.open()
-        await self._on_lane(paths.make, disk)
-        await self._on_lane(DirectoryLocks, disk, paths.all())
+        await self._in_thread(paths.make, disk)
+        await self._in_thread(DirectoryLocks, disk, paths.all())
         instance = await self.driver.registration.instance_id()
         expected = Cookie(self._node.bookie_id, ",".join(paths.journals), paths.ledgers, None, instance)
         check = CookieCheck(disk, paths, expected, False)
-        if await check.must_stamp(self.driver.registration, self._on_lane):
-            await check.stamp(self.driver.registration, self._on_lane)
+        if await check.must_stamp(self.driver.registration, self._in_thread):
+            await check.stamp(self.driver.registration, self._in_thread)
         first_journal_id = int(self.clock.seconds() * 1000) + 1
         salt = self._node.chance.randbytes(16)
-        store = self.store = await self._on_lane(
+        store = self.store = await self._in_thread(
             Store.open, disk, paths, SimIndex.open, first_journal_id, salt, settings.journal, settings.storage
         )
-        await self._on_lane(store.recover)
+        await self._in_thread(store.recover)
         self._check_fences(store)
         self._serve(store)
         await self._register()
@@ -183,7 +183,8 @@ class BookieProcess:
         assert self.engine is not None and self._registration is not None and self.store is not None
         self.serves = False
         steps: list[Callable[[], Awaitable[object]]] = [
-            self._registration.withdraw, self.engine.stop, self.executor.join, partial(self._on_lane, self.store.close)
+            self._registration.withdraw, self.engine.stop, self.executor.join,
+            partial(self._in_thread, self.store.close),
         ]  # fmt: skip
         if self.maintenance is not None:
             steps.insert(0, self.maintenance.stop)

@@ -1,6 +1,6 @@
-"""Lanes on virtual time: each piece of work takes a drawn time, and only then is its result seen.
+"""The threads of bookies on virtual time: each piece of work takes a drawn time, and only then is its result seen.
 
-As with threads, the work of one lane happens in order, ``"read"`` has two threads, and whatever lanes
+As with threads, the work of one thread happens in order, ``"read"`` has two threads, and whatever they
 hand to the reactor arrives in the order in which they handed it over.
 """
 
@@ -39,49 +39,49 @@ class DiskSpeed:
 
 @implementer(IStorageExecutor)
 class SimExecutor:
-    """The lanes of one life of a bookie."""
+    """The threads of one life of a bookie."""
 
     def __init__(self, sim: SimClock, life: Life, chance: Random, speed: DiskSpeed) -> None:
         self._sim = sim
         self._life = life
         self._chance = chance
         self._speed = speed
-        self._lanes: dict[str, deque[Work]] = {}
+        self._threads: dict[str, deque[Work]] = {}
         self._busy: dict[str, int] = {}
         self._deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._unfinished = Unfinished()
         self._stopped: Deferred[None] | None = None
 
-    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
         item = Work(work, args)
         self._unfinished.add(item)
-        self._lanes.setdefault(lane, deque()).append(item)
-        self._begin(lane)
+        self._threads.setdefault(thread, deque()).append(item)
+        self._begin(thread)
         return item.result
 
-    def _begin(self, lane: str) -> None:
-        busy = self._busy.get(lane, 0)
-        if busy < (2 if lane == "read" else 1) and self._lanes[lane] and self._life.alive:
-            self._busy[lane] = busy + 1
-            self._sim.call_at(self._life, self._when(), self._run, lane, self._lanes[lane].popleft())
+    def _begin(self, thread: str) -> None:
+        busy = self._busy.get(thread, 0)
+        if busy < (2 if thread == "read" else 1) and self._threads[thread] and self._life.alive:
+            self._busy[thread] = busy + 1
+            self._sim.call_at(self._life, self._when(), self._run, thread, self._threads[thread].popleft())
 
     def _when(self) -> float:
         begin = max(self._sim.seconds(), self._speed.stalled_until)
         return begin + self._chance.expovariate(1 / _USUAL) * self._speed.scale
 
-    def _run(self, lane: str, item: Work) -> None:
-        self._busy[lane] -= 1
+    def _run(self, thread: str, item: Work) -> None:
+        self._busy[thread] -= 1
         if item.cancelled:
             self._unfinished.ended(item)
         else:
             self.notify(self._unfinished.ended, item, item.run())
-        self._begin(lane)
+        self._begin(thread)
         self._check_end()
 
-    def write(self, lane: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
-        return self.submit(lane, file.pwritev, parts, offset, True)
+    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
+        return self.submit(thread, file.pwritev, parts, offset, True)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._deliveries.append((function, args))
@@ -112,6 +112,6 @@ class SimExecutor:
 
     def _check_end(self) -> None:
         ended = self._stopped is not None and not self._stopped.called
-        if ended and not self._deliveries and not any(self._lanes.values()) and not any(self._busy.values()):
+        if ended and not self._deliveries and not any(self._threads.values()) and not any(self._busy.values()):
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -1,4 +1,4 @@
-"""Lanes on virtual time."""
+"""The threads of bookies on virtual time."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class SimExecutorTests(executor_contract.ExecutorContract):
         self.sim = SimClock(stream(1, "ties"))
         self.life = Life(self.sim, "bookie")
         self.speed = DiskSpeed()
-        return SimExecutor(self.sim, self.life, stream(1, "lanes"), self.speed)
+        return SimExecutor(self.sim, self.life, stream(1, "threads"), self.speed)
 
     def settle(self, executor: Any) -> None:
         self.sim.run_until(self.sim.seconds() + 1000)

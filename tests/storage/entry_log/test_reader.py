@@ -184,7 +184,7 @@ class ReaderTests(SynchronousTestCase):
         self.assertEqual(self.reader.read(row, 0, 56).count, 1)
 
     def test_resident(self) -> None:
-        """Once the lane has read a log, what memory holds of it is read without the lane: what is asked for."""
+        """Once a read thread has read a log, what memory holds of it is read without it: what is asked for."""
         self.disk.resident = lambda: True
         for source in (run(1, 10, 50), uneven(2, 10, [3, 0, 500, 20, 7])):
             (row,) = self.write(source)
@@ -221,7 +221,7 @@ class ReaderTests(SynchronousTestCase):
         self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
 
     def test_resident_but_wrong(self) -> None:
-        """Bytes that are not what the index says are left to the lane, which reports them (S9)."""
+        """Bytes that are not what the index says are left to a read thread, which reports them (S9)."""
         self.disk.resident = lambda: True
         (row,) = self.write(run(1, 0, 300, 1000))
         self.reader.read(row, 0, 1)
@@ -232,7 +232,7 @@ class ReaderTests(SynchronousTestCase):
             self.assertIsNotNone(self.reader.read_resident(row, first, count, 1 << 20), at)
 
     def test_resident_error(self) -> None:
-        """A file that fails is left to the lane, which opens it anew."""
+        """A file that fails is left to a read thread, which opens it anew."""
         self.disk.resident = lambda: True
         (row,) = self.write(run(1, 0, 5))
         self.reader.read(row, 0, 56)
@@ -250,7 +250,7 @@ class ReaderTests(SynchronousTestCase):
         return lookup.found.entries
 
     def test_scattered(self) -> None:
-        """Single entries in any order, once the lane has read the log; those that memory does not hold are left."""
+        """Single entries in any order, once a thread has read the log; those that memory does not hold are left."""
         held = iter([True, True, True, False, True]).__next__
         self.disk.resident = lambda: True
         for source in (run(1, 10, 50), uneven(2, 10, [3, 0, 500, 20, 7])):
@@ -291,7 +291,7 @@ class ReaderTests(SynchronousTestCase):
         self.assertEqual(len(hints), MOST_HINTS + 3)
 
     def test_scattered_but_wrong(self) -> None:
-        """A record that is not what the index says is left to the lane, the others are not (S9)."""
+        """A record that is not what the index says is left to a read thread, the others are not (S9)."""
         self.disk.resident = lambda: True
         source = run(1, 0, 5)
         (row,) = self.write(source)
@@ -302,7 +302,7 @@ class ReaderTests(SynchronousTestCase):
             self.flip(row, 56 + at)
 
     def test_scattered_error(self) -> None:
-        """A file that fails is left to the lane, which opens it anew."""
+        """A file that fails is left to a read thread, which opens it anew."""
         self.disk.resident = lambda: True
         (row,) = self.write(run(1, 0, 5))
         self.reader.read(row, 0, 56)

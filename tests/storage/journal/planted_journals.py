@@ -10,7 +10,7 @@ class AcksBeforeSync(Journal):
     """Planted bug: a group counts as durable before it is synced."""
 
     def begin_group(self, records: Sequence[bytes]) -> None:
-        """Leaves all groups to the lane."""
+        """Leaves all groups to the journal thread."""
 
     def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
         super()._write(file, records, False, last)

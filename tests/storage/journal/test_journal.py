@@ -158,7 +158,7 @@ class BegunGroupTests(_JournalTestCase):
         self.assertEqual(self.names(before), [])
 
     def test_declined(self) -> None:
-        """What takes more than one write is left to the lane: a first and a next file, more room, unsynced groups."""
+        """The journal thread writes what takes more than one write: new files, more room, unsynced groups."""
         self.assertIsNone(self.journal.begin_group([record(0)]))
         self.write(0)
         self.assertIsNone(self.journal.begin_group([record(1, 9000)]))  # the file has 8192 bytes on record

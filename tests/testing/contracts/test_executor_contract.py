@@ -14,9 +14,9 @@ from bookkeeper_twisted.testing.executor import StepExecutor
 class _Backwards(StepExecutor):
     """Runs the newest work first."""
 
-    def run_one(self, lane: str | None = None) -> bool:
+    def run_one(self, thread: str | None = None) -> bool:
         self.queued.reverse()
-        ran = super().run_one(lane)
+        ran = super().run_one(thread)
         self.queued.reverse()
         return ran
 
@@ -24,9 +24,9 @@ class _Backwards(StepExecutor):
 class _Hasty(StepExecutor):
     """Takes work although it was stopped."""
 
-    def submit(self, lane: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+    def submit(self, thread: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         self._stopped = False
-        return super().submit(lane, work, *args)
+        return super().submit(thread, work, *args)
 
 
 def _failures(kind: type[StepExecutor]) -> set[str]:
@@ -51,5 +51,5 @@ class ContractTests(SynchronousTestCase):
 
     def test_broken(self) -> None:
         """A wrong order and work after the stop are found."""
-        self.assertIn("test_order_of_a_lane", _failures(_Backwards))
+        self.assertIn("test_order_in_a_thread", _failures(_Backwards))
         self.assertIn("test_stop", _failures(_Hasty))

@@ -61,10 +61,10 @@ class MaintainedJournal:
     async def scrub(self) -> JournalScrub:
         """Begin a scrub of the journal records after the replay mark."""
         durable = self._commit.mark
-        mark = await self.on_lane(self._read_mark)
+        mark = await self.in_thread(self._read_mark)
         return JournalScrub(self.fs, self.path, mark, durable)
 
-    def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def in_thread(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run a small piece of a scrub, ``work(*args)``, on the maintenance thread of the first ledger directory."""
         return self._executor.submit("maintenance-0", work, *args)
 
@@ -96,16 +96,16 @@ class MaintainedDirectory:
         if self.storage.index.checked:
             return
         try:
-            await self.on_lane(self.storage.index.check)
+            await self.in_thread(self.storage.index.check)
         except CancelledError:
             return
         except StorageError as error:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
-    def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def in_flush_thread(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run short work, ``work(*args)``, such as an index commit, on the directory's flush thread."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
-    def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+    def in_thread(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run a small piece of maintenance, ``work(*args)``, on the maintenance thread of this directory."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

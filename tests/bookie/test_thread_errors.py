@@ -1,4 +1,4 @@
-"""Errors that no lane should raise: each has an answer, and a place where it is said."""
+"""Errors that no work in a thread should raise: each has an answer, and a place where it is said."""
 
 from twisted.internet.defer import succeed
 from twisted.trial.unittest import SynchronousTestCase
@@ -20,11 +20,11 @@ from .rig import Peer, Rig, add_replies, adds, batch, reads, run
 
 
 class UnexpectedError(Exception):
-    """A mistake in the code of a lane."""
+    """A mistake in the code that runs in a thread."""
 
 
 def fail(*args: object) -> None:
-    """What a lane runs."""
+    """Fail in a thread."""
     raise UnexpectedError
 
 
@@ -34,8 +34,8 @@ def statuses(peer: Peer) -> list[Status]:
     return [reply.status for reply in found if isinstance(reply, ReadReply | BatchReply)]
 
 
-class ReadLaneTests(SynchronousTestCase):
-    """The lane of reads raises what is no error of the disk."""
+class ReadThreadTests(SynchronousTestCase):
+    """A read thread raises what is no error of the disk."""
 
     def setUp(self) -> None:
         """Entries 0..4 of ledger 1 are on disk and nowhere else."""
@@ -49,7 +49,7 @@ class ReadLaneTests(SynchronousTestCase):
         self.peer = self.rig.connect()
 
     def _assert_goes_on(self) -> None:
-        """The lane and the connection serve the next read, and nothing of the failed ones is counted any more."""
+        """The thread and the connection serve the next read, and nothing of the failed ones is counted any more."""
         del self.rig.storage.load, self.rig.storage.last_entry
         self.peer.send(reads(1, [3]))
         self.rig.drain()
@@ -80,8 +80,8 @@ class ReadLaneTests(SynchronousTestCase):
         self.assertEqual(statuses(self.peer), [Status.EOK])
 
 
-class FlushLaneTests(SynchronousTestCase):
-    """The lane of a ledger directory raises what is no error of the disk."""
+class FlushThreadTests(SynchronousTestCase):
+    """The flush thread of a ledger directory raises what is no error of the disk."""
 
     def test_checkpoint(self) -> None:
         """The checkpoint fails and is logged, no mark moves, adds are taken, and the next checkpoint succeeds (S7)."""
@@ -107,7 +107,7 @@ class FlushLaneTests(SynchronousTestCase):
         self.assertEqual((done, rig.failures, rig.restart().store.n_replayed), ([None], [], 0))
 
 
-class JournalLaneTests(SynchronousTestCase):
+class JournalThreadTests(SynchronousTestCase):
     """Journals fail."""
 
     def test_unexpected(self) -> None:
