@@ -178,11 +178,11 @@ class NamesTests(SynchronousTestCase):
             "python examples/nothing.py", "add-3K-*", "LedgerReader.appender", "--stressed 7",
         )  # fmt: skip
         self.assertEqual([name for name in gone if _exists(name)], [])
-        there = (
+        known = (
             "client/writing/quorum_writer", "protocol/turns.py", "Turns.begin", "_ROWS_AHEAD", "writing.states",
             "codec.adds.stored_adds", "journalSyncData=false", "LedgerWriter.append", "add-1K-*",
         )  # fmt: skip
-        self.assertEqual([name for name in there if not _exists(name)], [])
+        self.assertEqual([name for name in known if not _exists(name)], [])
 
     def test_outside(self) -> None:
         """Each literal that is said to be nothing of ours is on a page."""

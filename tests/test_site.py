@@ -22,8 +22,8 @@ class PagesTests(SynchronousTestCase):
     def test_listed(self) -> None:
         """Every page is in the contents once."""
         listed = re.findall(r"(?m)^   ([\w/]+)$", (DOCS / "index.rst").read_text())
-        there = {path.stem for path in DOCS.glob("*.rst")} - {"index"}
-        self.assertEqual(sorted(listed), sorted([*there, "architecture/index"]))
+        pages = {path.stem for path in DOCS.glob("*.rst")} - {"index"}
+        self.assertEqual(sorted(listed), sorted([*pages, "architecture/index"]))
 
     def test_parts(self) -> None:
         """A reader begins at the top; what is looked up comes after what is read."""

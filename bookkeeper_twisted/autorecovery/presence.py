@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..limits.throttle import Throttle
 from ..metadata.interfaces import IRegistration
-from ..metadata.registered import registered_bookies
+from ..metadata.registered import bookies_by_mode
 from ..placement.bookie_watcher import BookieWatcher
 
 _FRESH_SECONDS = 1.0
@@ -60,5 +60,5 @@ class Presence:
     async def _ask(self, anew: bool = False) -> None:
         if anew or self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
             await self._throttle.acquire(user="the list of bookies")
-            self._writable, self._read_only = await registered_bookies(self._registration)
+            self._writable, self._read_only = await bookies_by_mode(self._registration)
             self._asked_at = self._clock.seconds()

@@ -19,7 +19,7 @@ from ..config.metadata import MetadataConfig
 from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, IMetadataDriver, Versioned
-from ..metadata.registered import bookies_there
+from ..metadata.registered import registered_bookies
 from ..model import BookieServiceInfo, Entry, LedgerMetadata, check_bookie_id
 from ..shared_result import SharedResult
 from .bookkeeper import BookKeeper
@@ -190,7 +190,7 @@ class BookKeeperAdmin:
 
     async def registered_bookies(self) -> frozenset[str]:
         """Return the ids of the bookies that are up, writable or read-only."""
-        return await bookies_there(self._registration)
+        return await registered_bookies(self._registration)
 
     async def all_bookies(self) -> frozenset[str]:
         """Return the ids of all bookies with a cookie, up or down."""

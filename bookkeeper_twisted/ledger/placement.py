@@ -100,8 +100,8 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
     :param wanted: number of different racks in which a write set must be.
     """
     for window in windows(len(racks), write_quorum, position):
-        there = [racks[p] for p in window]
-        if len({rack for rack in there if rack}) + there.count(None) < wanted:
+        window_racks = [racks[p] for p in window]
+        if len({rack for rack in window_racks if rack}) + window_racks.count(None) < wanted:
             return False
     return True
 

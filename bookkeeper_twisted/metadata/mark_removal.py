@@ -25,7 +25,7 @@ import attrs
 from ..errors import MetadataVersionError, NotUnderreplicatedError
 from ..model import UnderreplicatedLedger
 from .interfaces import IRegistration, IUnderreplication, Versioned
-from .registered import bookies_there
+from .registered import registered_bookies
 
 
 async def remove_mark(
@@ -43,7 +43,7 @@ async def remove_mark(
     try:
         if staying:
             mark = await marks.replace_mark(ledger_id, attrs.evolve(mark.value, replicas=()), mark.version)
-            gone = staying - await bookies_there(registration)
+            gone = staying - await registered_bookies(registration)
             if gone:
                 await marks.mark(ledger_id, sorted(gone), mark.value.ctime)
                 return False

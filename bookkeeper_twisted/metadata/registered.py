@@ -4,7 +4,7 @@ from ..errors import BookieHandleNotAvailableError, MetadataError
 from .interfaces import IRegistration
 
 
-async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
+async def bookies_by_mode(registration: IRegistration) -> tuple[frozenset[str], frozenset[str]]:
     """Return the ids of the writable and of the read-only bookies that are registered now.
 
     A bookie that changes its mode during the call is in at least one of the sets.
@@ -17,12 +17,12 @@ async def registered_bookies(registration: IRegistration) -> tuple[frozenset[str
     return before | await registration.writable_bookies(), read_only
 
 
-async def bookies_there(registration: IRegistration) -> frozenset[str]:
+async def registered_bookies(registration: IRegistration) -> frozenset[str]:
     """Return the ids of all bookies that are registered now, writable or read-only.
 
     :raises bookkeeper_twisted.errors.MetadataError: the store failed.
     """
-    writable, read_only = await registered_bookies(registration)
+    writable, read_only = await bookies_by_mode(registration)
     return writable | read_only
 
 

@@ -8,7 +8,7 @@ from twisted.logger import Logger
 from ..errors import MetadataError, NotEnoughBookiesError
 from ..ledger.placement import Candidates
 from ..metadata.interfaces import IRegistration
-from ..metadata.registered import registered_bookies
+from ..metadata.registered import bookies_by_mode
 from .free_space import FreeSpace
 from .interfaces import IPlacementPolicy
 from .quarantine import Quarantine
@@ -49,7 +49,7 @@ class BookieWatcher:
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """
-        self._changed(*await registered_bookies(self._registration))
+        self._changed(*await bookies_by_mode(self._registration))
 
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None

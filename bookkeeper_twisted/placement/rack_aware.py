@@ -61,8 +61,8 @@ class RackAwarePlacement:
             raise NotEnoughBookiesError(f"{size} bookies are needed, {len(bookies)} are available")
         for bookie_id in bookies:
             by_rack.setdefault(self._racks.rack_of(bookie_id), []).append(bookie_id)
-        racks = self._racks_for(size, write_quorum, {rack: len(there) for rack, there in by_rack.items()})
-        drawn = {rack: iter(there) for rack, there in by_rack.items()}
+        racks = self._racks_for(size, write_quorum, {rack: len(ids) for rack, ids in by_rack.items()})
+        drawn = {rack: iter(ids) for rack, ids in by_rack.items()}
         return tuple(next(drawn[rack]) for rack in racks)
 
     def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:

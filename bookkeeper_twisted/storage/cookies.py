@@ -76,8 +76,8 @@ def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
     """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
     missing = [d for d in directories if d not in found]
-    there = [d for d in directories if fs.is_directory(current(d))]
-    with_data = [d for d in there if not _NOT_DATA.issuperset(fs.list(current(d)))]
+    existing = [d for d in directories if fs.is_directory(current(d))]
+    with_data = [d for d in existing if not _NOT_DATA.issuperset(fs.list(current(d)))]
     return CookieFiles(found, missing, with_data, of_apache)
 
 
@@ -193,12 +193,12 @@ def erase(fs: IFileSystem, directories: Sequence[str]) -> None:
     :param directories: the directories as configured.
     :raises OSError: a file could not be deleted.
     """
-    there = [current(directory) for directory in directories if fs.is_directory(current(directory))]
-    for path in there:
+    existing = [current(directory) for directory in directories if fs.is_directory(current(directory))]
+    for path in existing:
         if COOKIE_NAME in fs.list(path):
             fs.unlink(posixpath.join(path, COOKIE_NAME))
             fs.sync_directory(path)
-    for path in there:
+    for path in existing:
         _erase_below(fs, path, [name for name in fs.list(path) if name != LOCK_NAME])
 
 

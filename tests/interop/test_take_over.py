@@ -135,7 +135,7 @@ class TakeOverTests(TestCase):
             await self._apache_refuses()
             self.assertIn("Done Converting", await self._convert())
             apache = self._apache()
-            await self._until_there()
+            await self._until_registered()
             for ledger_id in ledger_ids:
                 self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
             await going_on.append_many([b"added there"] * _COUNT)
@@ -174,7 +174,7 @@ class TakeOverTests(TestCase):
             self.assertIn(f"entries={_COUNT}", await self._convert())
             await self._until_gone(client)
             self._apache()
-            await self._until_there()
+            await self._until_registered()
             self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
 
     async def test_from_apache(self) -> None:
@@ -183,7 +183,7 @@ class TakeOverTests(TestCase):
         need_rocksdict()
         apache = self._apache()
         async with await BookKeeper.connect(reactor, self.uri) as client:
-            await self._until_there()
+            await self._until_registered()
             ledger_id = await self._write(client)
             going_on = await client.create_ledger(1, 1, 1)
             await going_on.append_many(_ENTRIES)
@@ -209,7 +209,7 @@ class TakeOverTests(TestCase):
         apache = self._apache()
         data: list[bytes] = []
         async with await BookKeeper.connect(reactor, self.uri) as client:
-            await self._until_there()
+            await self._until_registered()
             writers = [await client.create_ledger(1, 1, 1) for _ in range(5)]
             while len(data) < 60 or not self._both_have_logs():  # a new log is in either of them, by chance
                 self.assertLess(len(data), 1200, "one directory only was written to")
@@ -239,14 +239,14 @@ class TakeOverTests(TestCase):
         """Directories whose bookie is Apache's and runs are not taken over."""
         need_rocksdict()
         self._apache()
-        await self._until_there()
+        await self._until_registered()
         same_id = f"--bookieId=127.0.0.1:{self.values['bookiePort']}"
         refused = self._ours("--rebuildIndex=true", f"--bookiePort={free_port()}", same_id)
         await refused.ended()
         self.assertIn("is in use by another process", refused.output.decode())
         self.assertTrue((self.folder / "ledgers" / "current" / "VERSION").exists())
 
-    async def _until_there(self) -> None:
+    async def _until_registered(self) -> None:
         java = JavaClient(self.uri, self.folder / "await.log")
         self.addCleanup(java.stop)
         await deferToThread(java.call_now, "await", client="reader", wire=3, count=1)

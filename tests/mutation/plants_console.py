@@ -116,7 +116,7 @@ PLANTS = (
     ),
     Plant(
         "a ledger with one replica left is safe", _LEDGERS,
-        "live_replicas(metadata, there) <= 1", "live_replicas(metadata, there) < 1", _SEARCHED,
+        "live_replicas(metadata, registered) <= 1", "live_replicas(metadata, registered) < 1", _SEARCHED,
         where="LedgerFilter.fits",
     ),
     Plant(

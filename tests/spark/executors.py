@@ -85,8 +85,8 @@ def check(uri: str, manifest: str) -> list[str]:
     with connected(uri, ClientConfig()) as cluster:
         known = [row for _, row in published_rows(cluster, manifest)]
         kept = {row.ledger_id for row in known} | {one.rows_ledger for one in publications(cluster, manifest)}
-        there = cluster.metadata(cluster.ledger_ids())
-    orphans = {ledger_id for ledger_id, one in there.items() if ROLE in one.custom_metadata} - kept
+        ledgers = cluster.metadata(cluster.ledger_ids())
+    orphans = {ledger_id for ledger_id, one in ledgers.items() if ROLE in one.custom_metadata} - kept
     if orphans:
         problems.append(f"ledgers {sorted(orphans)} are left over")
     if sorted(row.partition_id for row in known) != list(range(PARTITIONS)):

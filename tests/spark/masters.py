@@ -134,11 +134,11 @@ def _built_in(master: str) -> Iterator[str]:
 
 
 def _no_connect() -> str:
-    absent = [name for name in _NEEDED_BY_CONNECT if not _is_there(name)]
+    absent = [name for name in _NEEDED_BY_CONNECT if not _is_installed(name)]
     return f"module {absent[0]} is missing: pip install 'pyspark[connect]'" if absent else ""
 
 
-def _is_there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ImportError:  # its package is missing

@@ -14,7 +14,7 @@ from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
 from ...limits.throttle import Throttles
 from ...metadata.interfaces import IAuditing, IMetadataDriver
-from ...metadata.registered import bookies_there
+from ...metadata.registered import registered_bookies
 from ...model import AuditorCheck
 from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
@@ -164,10 +164,10 @@ class Auditor:
         return Timetable(interval, last_run, ran)
 
     async def _audit_bookies(self) -> None:
-        there = await bookies_there(self._registration)
+        registered = await registered_bookies(self._registration)
         # turn 0 is the first: the search marks a ledger before the checks process it, because its marks are urgent
         walk = partial(self._walks.run, turn=0)
-        await self._audit.run(there, self._detector.is_expected, walk)
+        await self._audit.run(registered, self._detector.is_expected, walk)
 
     async def _last_audit(self) -> int | None:
         return self._audit.ended_ms

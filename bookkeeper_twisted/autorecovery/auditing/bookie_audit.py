@@ -80,13 +80,13 @@ class BookieAudit:
     ended_ms: int | None = None
 
     async def run(
-        self, there: frozenset[str], is_expected: Callable[[str], bool],
+        self, registered: frozenset[str], is_expected: Callable[[str], bool],
         walk: Callable[[Visit], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
         """Mark each ledger as underreplicated if an ensemble in its metadata contains a lost bookie.
 
-        :param there: ids of the registered bookies.
-        :param is_expected: called with the id of each bookie that is in an ensemble, but not in ``there``.  It
+        :param registered: ids of the registered bookies.
+        :param is_expected: called with the id of each bookie that is in an ensemble, but not in ``registered``.  It
             returns True if the bookie does not count as lost, because it has returned during the audit, or because the
             delay after its loss is still running.
         :param walk: reads the metadata of all ledgers, and calls its argument with the id and metadata of each ledger.
@@ -98,7 +98,7 @@ class BookieAudit:
         started, marker, found = self.clock.seconds(), self.make_marker(), Counter[str]()
 
         async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
-            lost = {bookie_id for bookie_id in metadata.bookies - there if not is_expected(bookie_id)}
+            lost = {bookie_id for bookie_id in metadata.bookies - registered if not is_expected(bookie_id)}
             if lost:
                 await marker.mark(ledger_id, metadata.length, lost)
                 found.update(lost)

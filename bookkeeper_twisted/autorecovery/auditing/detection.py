@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
 from ...metadata.interfaces import IAuditing, IRegistration
-from ...metadata.registered import bookies_there
+from ...metadata.registered import registered_bookies
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import BookieAudit
@@ -217,10 +217,10 @@ class LostBookieDetector:
 
     async def _audit_once(self) -> None:
         await self._switch.wait()
-        there = await bookies_there(self._registration)
-        self._bookies.look_into(there)
+        registered = await registered_bookies(self._registration)
+        self._bookies.look_into(registered)
         self._cancel_timer()
-        await self._audit.run(there, self.is_expected)
+        await self._audit.run(registered, self.is_expected)
 
     def _count_failure(self) -> None:
         self._metrics.failed.value += 1

@@ -16,7 +16,7 @@ from ...client.steps import for_each
 from ...errors import IllegalOperationError, NoSuchLedgerMetadataError
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IMetadataDriver
-from ...metadata.registered import bookies_there
+from ...metadata.registered import registered_bookies
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
 from ..replication.lock_reasons import blocker_of
 from .admin import AutorecoveryAdmin
@@ -101,7 +101,7 @@ class Decommission:
 
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         """
-        if self.bookie_id in await bookies_there(self._registration):
+        if self.bookie_id in await registered_bookies(self._registration):
             raise IllegalOperationError(f"bookie {self.bookie_id} is running: stop it first")
         await self._admin.trigger_audit()
 

@@ -193,8 +193,8 @@ class ReplicationWorker(Service):
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
         """If a bookie has registered since the last call, retry the ledgers that wait after a failed attempt."""
-        there = writable | read_only
-        came, self._bookies = there - self._bookies, there
+        registered = writable | read_only
+        came, self._bookies = registered - self._bookies, registered
         for job in list(self._jobs.values()) if came else ():
             resume, job.resume = job.resume, None
             if resume is not None and job.state != RepairState.GRACE.value:

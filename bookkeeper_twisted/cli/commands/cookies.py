@@ -242,11 +242,11 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
     # Check first: if a configured directory is mistyped, this raises an error before any file is written.
     await check.must_stamp(_registration(admin), _at_once)
-    there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
+    existing = [directory for directory in paths.all() if disk.is_directory(current(directory))]
     with ExitStack() as held:
-        held.callback(DirectoryLocks(disk, there).release)
+        held.callback(DirectoryLocks(disk, existing).release)
         paths.make(disk)
-        held.callback(DirectoryLocks(disk, [path for path in paths.all() if path not in there]).release)
+        held.callback(DirectoryLocks(disk, [path for path in paths.all() if path not in existing]).release)
         if await check.must_stamp(_registration(admin), _at_once):
             await check.stamp(_registration(admin), _at_once)
     shell.out(line("Cookie covers all directories", bookieId=expected.bookie_id))

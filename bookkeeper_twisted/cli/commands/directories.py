@@ -26,7 +26,7 @@ from ...storage.interfaces import IFileSystem
 from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, REFUSED, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
-from .stored_files import check_there
+from .stored_files import check_exists
 
 _FORMAT = "Are you sure to format Bookie data..?"
 
@@ -39,18 +39,18 @@ def _locked(shell: ShellContext) -> Iterator[list[str]]:
     :raises bookkeeper_twisted.errors.DirectoryLockedError: a running bookie uses one of them.
     """
     disk = shell.world.store.writable_disk
-    there = [path for path in store_paths(shell.config).all() if disk.is_directory(current(path))]
-    locks = DirectoryLocks(disk, there)
+    existing = [path for path in store_paths(shell.config).all() if disk.is_directory(current(path))]
+    locks = DirectoryLocks(disk, existing)
     try:
-        yield there
+        yield existing
     finally:
         locks.release()
 
 
 async def initbookie(shell: ShellContext, options: Namespace) -> int:
     """Check that the directories are empty and the metadata store does not know the bookie."""
-    with _locked(shell) as there:
-        files = read_cookies(shell.world.store.writable_disk, there)
+    with _locked(shell) as existing:
+        files = read_cookies(shell.world.store.writable_disk, existing)
         used = [*files.found, *files.of_apache, *files.with_data]
     if used:
         shell.out(line("Directory is not empty, try formatting the bookie", directory=used[0]))
@@ -70,8 +70,8 @@ async def initbookie(shell: ShellContext, options: Namespace) -> int:
 async def bookieformat(shell: ShellContext, options: Namespace) -> int:
     """Ask the user, then delete all data in the directories of the bookie, and with ``-deleteCookie`` its cookie."""
     disk = shell.world.store.writable_disk
-    with _locked(shell) as there:
-        files = read_cookies(disk, there)
+    with _locked(shell) as existing:
+        files = read_cookies(disk, existing)
         if files.of_apache:
             shell.out(f"{next(iter(files.of_apache))} belongs to a bookie of Apache, whose own bookieformat empties it")
             return REFUSED
@@ -81,7 +81,7 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
         if options.deleteCookie:
             # If the bookie is registered, this raises an error, so it comes before erase().
             await _delete_cookie(shell)
-        erase(disk, there)
+        erase(disk, existing)
     shell.out("Bookie format completed successfully")
     return OK
 
@@ -122,7 +122,7 @@ def _convert(shell: ShellContext, name: str, write_index: WriteIndex) -> int:
     """
     access, paths = shell.world.store, store_paths(shell.config)
     disk = access.writable_disk
-    check_there(shell, paths.all())
+    check_exists(shell, paths.all())
     locks = DirectoryLocks(disk, paths.all())
     try:
         shell.out(f"=== Converting to {name} ===")
@@ -155,10 +155,10 @@ async def regenerate_index_files(shell: ShellContext, options: Namespace) -> int
         shell.out("The password must be specified to regenerate the index file: -password, or -b64password")
         return FAILED
     disk, config = shell.world.store.writable_disk, shell.config
-    check_there(shell, store_paths(config).all())
-    with _locked(shell) as there:
+    check_exists(shell, store_paths(config).all())
+    with _locked(shell) as existing:
         indexes = [current(path) for path in config.index_directories]
-        if refused := _not_interleaved(disk, there, indexes):
+        if refused := _not_interleaved(disk, existing, indexes):
             shell.out(refused)
             return REFUSED
         shell.out(line("Rebuilding index file", ledgerIds=options.ledgerIds))

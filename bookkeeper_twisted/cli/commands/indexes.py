@@ -23,7 +23,7 @@ from ...storage.rebuild import Rebuilt, known_elsewhere, rebuild_index
 from ..shell_command import FAILED, OK, PROGRESS, REFUSED, Argument, Command, ShellContext
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
-from .stored_files import check_there
+from .stored_files import check_exists
 from .stored_ledgers import stored
 
 
@@ -44,7 +44,7 @@ async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
     """Rebuild the index of entry locations in each ledger directory from its entry logs."""
     config, store = shell.config, shell.world.store
     disk = store.writable_disk
-    check_there(shell, store_paths(config).all())
+    check_exists(shell, store_paths(config).all())
     if _is_apaches(shell):
         return REFUSED
     locks = DirectoryLocks(disk, store_paths(config).all())
@@ -76,7 +76,7 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
     """Rebuild the states of ledgers in the index of each directory from entry logs and journals; fence all ledgers."""
     store, paths = shell.world.store, store_paths(shell.config)
     disk = store.writable_disk
-    check_there(shell, paths.all())
+    check_exists(shell, paths.all())
     if _is_apaches(shell):
         return REFUSED
     locks = DirectoryLocks(disk, paths.all())

@@ -66,7 +66,7 @@ class LoggedLedger(ShellRow):
         yield line("Size of ledger's entries", ledgerId=formats.format_id(self.ledger_id), size=self.size)
 
 
-def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
+def check_exists(shell: ShellContext, paths: Iterable[str]) -> None:
     """Check that directories of the configuration exist.
 
     :param paths: the directories, without the trailing ``current``.
@@ -80,7 +80,7 @@ def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
     """Print the last mark (``lastMark``) of each journal: the position at which its replay would begin."""
     config = shell.config
-    check_there(shell, config.ledger_directories)
+    check_exists(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
     marks = read_marks(shell.world.store.disk, directories, len(config.journal_directories))
     for directory, mark in zip(config.journal_directories, marks, strict=True):
@@ -104,7 +104,7 @@ async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
 
 
 def _list(shell: ShellContext, title: str, name: str, kind: FileKind, directories: Sequence[str]) -> None:
-    check_there(shell, directories)
+    check_exists(shell, directories)
     shell.caption(f"--------- Printing the list of {title} ---------")
     for path in files_of(kind, shell.world.store.disk, directories):
         shell.show(FoundFile(name, path))
@@ -137,7 +137,7 @@ def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
     """
     directory, log_id = file_id(operand, ENTRY_LOG_SUFFIX)
     if not directory:
-        check_there(shell, shell.config.ledger_directories)
+        check_exists(shell, shell.config.ledger_directories)
     searched = [directory] if directory else [current(path) for path in shell.config.ledger_directories]
     found = logs_of_id(shell.world.store.disk, searched, log_id)
     if len(found) == 1:

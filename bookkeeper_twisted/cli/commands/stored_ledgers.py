@@ -22,7 +22,7 @@ from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, OK, PROGRESS, REFUSED, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
-from .stored_files import check_there, entry_log
+from .stored_files import check_exists, entry_log
 
 
 @attrs.frozen
@@ -115,7 +115,7 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
     :raises OSError: a directory cannot be read.
     """
     config, store = shell.config, shell.world.store
-    check_there(shell, [*config.ledger_directories, *config.index_directories])
+    check_exists(shell, [*config.ledger_directories, *config.index_directories])
     directories: list[StoredDirectory] = []
     try:
         for path, index_path in zip(config.ledger_directories, config.index_directories, strict=True):

@@ -18,7 +18,7 @@ from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, jour
 from ..shell_command import FAILED, OK, PROGRESS, Argument, Command, OperandError, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
-from .stored_files import LOG_OPERAND, check_there, entry_log, file_id
+from .stored_files import LOG_OPERAND, check_exists, entry_log, file_id
 
 _IDS = struct.Struct(">qq")
 _NUMBER = struct.Struct(">q")
@@ -191,7 +191,7 @@ def _journal(shell: ShellContext, options: Namespace) -> tuple[str, int]:
     if directory:
         return directory, journal_id
     configured = shell.config.journal_directories
-    check_there(shell, configured)
+    check_exists(shell, configured)
     if options.dir is not None:
         if options.dir not in configured:
             raise OperandError(f"{options.dir} is not a journal directory: {', '.join(configured)}")

@@ -9,7 +9,7 @@ from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...client.admin import BookKeeperAdmin, DiskSpace
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
-from ...metadata.registered import registered_bookies
+from ...metadata.registered import bookies_by_mode
 from ...model import BookieServiceInfo, UnderreplicatedLedger
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
@@ -82,7 +82,7 @@ class ClusterParts:
     async def cluster(self) -> object:
         """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie."""
         admin = await self._connect()
-        writable, read_only = await registered_bookies(admin.client.metadata.registration)
+        writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         known = await admin.all_bookies() | writable | read_only
         states = bookie_states(sorted(known), writable, read_only)
         self._note(states)
@@ -130,7 +130,7 @@ class ClusterParts:
         admin = await self._connect()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
-        writable, read_only = await registered_bookies(metadata.registration)
+        writable, read_only = await bookies_by_mode(metadata.registration)
         locks, enabled, auditor = await autorecovery.recovering(), await autorecovery.is_enabled(), (
             await autorecovery.auditor()
         )
@@ -150,7 +150,7 @@ class ClusterParts:
         }  # fmt: skip
 
     async def _marked(
-        self, admin: BookKeeperAdmin, ledger_id: int, lock: str | None, there: frozenset[str]
+        self, admin: BookKeeperAdmin, ledger_id: int, lock: str | None, registered: frozenset[str]
     ) -> dict[str, object] | None:  # fmt: skip
         try:
             mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
@@ -159,8 +159,8 @@ class ClusterParts:
             return None  # the ledger was repaired or deleted meanwhile
         return {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
-            "lock": lock, "replicas": live_replicas(metadata, there), "state": metadata.state.name,
-            "reason": mark_reason(mark, lock, there),
+            "lock": lock, "replicas": live_replicas(metadata, registered), "state": metadata.state.name,
+            "reason": mark_reason(mark, lock, registered),
         }  # fmt: skip
 
     def _waiting(self) -> str:
@@ -237,15 +237,15 @@ def bookie_states(
     }
 
 
-def mark_reason(mark: UnderreplicatedLedger, lock: str | None, there: frozenset[str]) -> str:
+def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: frozenset[str]) -> str:
     """Return a text that says why a ledger is underreplicated, and why it is not repaired yet.
 
     :param mark: the underreplicated mark of the ledger.
     :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
-    :param there: ids of the registered bookies.
+    :param registered: ids of the registered bookies.
     """
-    gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in there]
-    lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in there]
+    gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in registered]
+    lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in registered]
     parts = []
     if gone:
         parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")

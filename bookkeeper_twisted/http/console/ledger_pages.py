@@ -21,7 +21,7 @@ from ...errors import (
     NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
 )
-from ...metadata.registered import registered_bookies
+from ...metadata.registered import bookies_by_mode, registered_bookies
 from ...model import MAX_ENTRY_ID, LedgerMetadata
 from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
@@ -69,11 +69,11 @@ class LedgerFilter:
             request.parameters.get("key", ""), request.parameters.get("value", ""), request.flag("at_risk"),
         )  # fmt: skip
 
-    def fits(self, metadata: LedgerMetadata, there: frozenset[str]) -> bool:
+    def fits(self, metadata: LedgerMetadata, registered: frozenset[str]) -> bool:
         """Test whether a ledger fulfils the conditions.
 
         :param metadata: metadata of the ledger.
-        :param there: ids of the registered bookies.
+        :param registered: ids of the registered bookies.
         """
         if self.bookie and self.bookie not in metadata.bookies:
             return False
@@ -83,7 +83,7 @@ class LedgerFilter:
             values = [metadata.custom_metadata.get(self.key)] if self.key else metadata.custom_metadata.values()
             if not any(each is not None and _text(each).startswith(self.value) for each in values):
                 return False
-        return not self.at_risk or live_replicas(metadata, there) <= 1
+        return not self.at_risk or live_replicas(metadata, registered) <= 1
 
 
 class LedgerPages:
@@ -108,14 +108,13 @@ class LedgerPages:
         """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger."""
         after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
-        writable, read_only = await registered_bookies(admin.client.metadata.registration)
-        there = writable | read_only
+        registered = await registered_bookies(admin.client.metadata.registration)
         ids, found = await self._scan(admin, after)
         rows, last = [], after
         for ledger_id in ids:
             last = ledger_id
-            if ledger_id in found and wanted.fits(found[ledger_id], there):
-                rows.append(_row(ledger_id, found[ledger_id], there))
+            if ledger_id in found and wanted.fits(found[ledger_id], registered):
+                rows.append(_row(ledger_id, found[ledger_id], registered))
                 if len(rows) == ROWS:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
@@ -189,15 +188,15 @@ class LedgerPages:
             metadata = await admin.client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError as error:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
-        writable, read_only = await registered_bookies(admin.client.metadata.registration)
-        there = writable | read_only
+        writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
+        registered = writable | read_only
         return json_answer(
             {
-                **_row(ledger_id, metadata, there),
+                **_row(ledger_id, metadata, registered),
                 "digest": metadata.digest_type.name,
                 "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
                 "states": bookie_states(metadata.bookies, writable, read_only),
-                "mark": await _mark(admin, ledger_id, there),
+                "mark": await _mark(admin, ledger_id, registered),
             }
         )
 
@@ -235,22 +234,23 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_
     return NoSuchEntryError(ledger_id, entry_id) if reply.entry is None else bytes(reply.entry)
 
 
-async def _mark(admin: BookKeeperAdmin, ledger_id: int, there: frozenset[str]) -> Mapping[str, object] | None:
+async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> Mapping[str, object] | None:
     try:
         mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
     except NotUnderreplicatedError:
         return None
     lock = (await AutorecoveryAdmin(admin.client.metadata).recovering()).get(ledger_id)
     since = None if mark.ctime is None else mark.ctime / 1000
-    return {"missing": list(mark.replicas), "since": since, "lock": lock, "reason": mark_reason(mark, lock, there)}
+    reason = mark_reason(mark, lock, registered)
+    return {"missing": list(mark.replicas), "since": since, "lock": lock, "reason": reason}
 
 
-def _row(ledger_id: int, metadata: LedgerMetadata, there: frozenset[str]) -> dict[str, object]:
+def _row(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -> dict[str, object]:
     return {
         "id": ledger_id, "state": metadata.state.name, "length": metadata.length, "last": metadata.last_entry_id,
         "ensemble": metadata.ensemble_size, "writeQuorum": metadata.write_quorum_size,
         "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
-        "replicas": live_replicas(metadata, there), "bookies": list(metadata.segments[-1].bookies),
+        "replicas": live_replicas(metadata, registered), "bookies": list(metadata.segments[-1].bookies),
         "custom": {key: _text(value)[:_CUT] for key, value in metadata.custom_metadata.items()},
     }  # fmt: skip
 

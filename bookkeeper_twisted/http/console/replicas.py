@@ -18,16 +18,16 @@ MOST_SHOWN = 64 * 1024
 """Maximum number of bytes of an entry in an answer.  The comparison uses all bytes."""
 
 
-def live_replicas(metadata: LedgerMetadata, there: Collection[str]) -> int:
+def live_replicas(metadata: LedgerMetadata, registered: Collection[str]) -> int:
     """Return how many live replicas every entry of a ledger has at least.
 
     :param metadata: metadata of the ledger.
-    :param there: ids of the live bookies; only replicas on these bookies count.
+    :param registered: ids of the registered bookies; only replicas on these bookies count.
     """
     schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     return min(
         (
-            sum([segment.bookies[position] in there for position in schedule.write_set(first)])
+            sum([segment.bookies[position] in registered for position in schedule.write_set(first)])
             for segment in metadata.segments
             for first in range(schedule.ensemble_size)
         ),

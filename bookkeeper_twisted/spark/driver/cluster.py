@@ -15,7 +15,7 @@ from ...config.client import ClientConfig
 from ...errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ...metadata.drivers import create_driver, options_of
 from ...metadata.interfaces import IMetadataDriver, Versioned
-from ...metadata.registered import bookie_address, bookies_there
+from ...metadata.registered import bookie_address, registered_bookies
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from ..publication_ids import FIRST_PUBLICATION, is_record
 from ..reactor import THREAD, results_of
@@ -135,7 +135,7 @@ class ClusterView:
 
     def available_bookies(self) -> frozenset[str]:
         """Return the ids of registered bookies, writable or read-only."""
-        return self.wait(partial(bookies_there, self.registration))
+        return self.wait(partial(registered_bookies, self.registration))
 
     def close(self) -> None:
         """Close the connection to the metadata store."""

@@ -174,11 +174,11 @@ def import_rows(
     :param imported: the counts, which this function increases.
     """
     batch = IndexBatch()
-    for row, is_there in rows:
+    for row, exists in rows:
         batch.runs.append(row)
         count = row.last - row.first + 1
         imported.entries += count
-        imported.dangling += 0 if is_there else count
+        imported.dangling += 0 if exists else count
         # A ledger without a state was deleted, or a crash has lost its state.  It is safe to fence it.
         if row.ledger_id not in known:
             known.add(row.ledger_id)

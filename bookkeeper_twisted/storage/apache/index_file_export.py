@@ -95,14 +95,14 @@ def regenerate(
     :raises bookkeeper_twisted.errors.StorageError: an entry log cannot be read.
     """
     found = _found(fs, directories, frozenset(ledger_ids))
-    there = [files_of_ledgers(index_files(fs, directory)) for directory in index_directories]
+    files_by_directory = [files_of_ledgers(index_files(fs, directory)) for directory in index_directories]
     for ledger_id in ledger_ids:
         locations = found[ledger_id]
         if not locations:
             yield ledger_id, None
             continue
         if not dry_run:
-            path = next((files[ledger_id] for files in there if ledger_id in files), "")
+            path = next((files[ledger_id] for files in files_by_directory if ledger_id in files), "")
             path = path or index_file_of(next(iter(index_directories)), ledger_id)
             _replace(fs, path, LedgerRow(ledger_id, master_key, True), locations)
         yield ledger_id, Regenerated(len(locations), min(locations), max(locations))

@@ -41,9 +41,9 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
     :param heads: reads the heads of the records.
     :returns: pairs of an index row, and whether the entry log really has the entries at the offset in the row.
     """
-    for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
+    for (log_id, exists), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):
-            yield row, is_there
+            yield row, exists
 
 
 def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
@@ -112,8 +112,8 @@ class Heads:
             low = 0
         size, found_ledger, found_entry = _HEAD.unpack_from(log.data, low)
         whole: int = _SIZE + size
-        is_there = found_ledger == ledger_id and found_entry == entry_id and at + whole <= log.size
-        return whole if is_there and whole >= _HEAD.size else 0
+        matches = found_ledger == ledger_id and found_entry == entry_id and at + whole <= log.size
+        return whole if matches and whole >= _HEAD.size else 0
 
     def _log(self, log_id: int) -> _Log:
         log = self._logs.pop(log_id, None)

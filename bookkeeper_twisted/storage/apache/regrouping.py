@@ -132,8 +132,8 @@ class EntryCopier:
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0
-        for row, is_there in located_rows(self._locations(files), self._heads):
-            if not is_there:
+        for row, exists in located_rows(self._locations(files), self._heads):
+            if not exists:
                 waiting.append((row, False))
                 continue
             run = self._readers[self._homes.of_logs[row.log_id]].read(row, row.first, _WHOLE_ROW)

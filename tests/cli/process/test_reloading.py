@@ -168,10 +168,10 @@ class ReloadTests(SynchronousTestCase):
         """Paths of the command line are those of the directory of the start."""
         self.path = Path(self.mktemp())
         self.start("")
-        there = Path(self.mktemp())
-        there.mkdir()
+        other = Path(self.mktemp())
+        other.mkdir()
         before = Path.cwd()
-        os.chdir(there)
+        os.chdir(other)
         self.addCleanup(os.chdir, before)
         self.path = before / self.path
         self.assertTrue(self.lines("")[0].endswith("nothing has changed"))
