@@ -49,7 +49,7 @@ PLANTS = (
     ),
     Plant(
         "a file is recycled under its old name once more", "storage/journal/files.py",
-        "mark is None or mark.file_id == file_id", "True", ["tests.storage.journal.test_files"],
+        "identity is None or identity.file_id == file_id", "True", ["tests.storage.journal.test_files"],
         where="JournalFiles._is_itself",
     ),
     Plant(
@@ -95,7 +95,7 @@ PLANTS = (
         "a group counts as written when it is begun", "storage/journal/journal.py",
         "self._begun_bytes, self._begun_end = sum(map(len, records)), end",
         "self._begun_bytes, self._begun_end = sum(map(len, records)), end\n"
-        "self.position = JournalPosition(self._mark.file_id, end)",
+        "self.position = JournalPosition(self._identity.file_id, end)",
         _JOURNAL, where="Journal.begin_group",
     ),
     Plant(
@@ -153,7 +153,7 @@ PLANTS = (
     ),
     Plant(
         "an old group of a recycled file is replayed", "storage/journal/format.py",
-        "if nonce != mark.nonce or file_id != mark.file_id:\n    return None", "", [*_FORMAT, *_REPLAY],
+        "if nonce != identity.nonce or file_id != identity.file_id:\n    return None", "", [*_FORMAT, *_REPLAY],
         where="parse_trailer",
     ),
     Plant(
@@ -162,7 +162,7 @@ PLANTS = (
     ),
     Plant(
         "an older file that lost its header, too, counts as one without records", "storage/journal/replay.py",
-        "is_continued and durable > self.end", "reader.mark is not None and is_continued and durable > self.end",
+        "is_continued and durable > self.end", "reader.identity is not None and is_continued and durable > self.end",
         _REPLAY, where="JournalReplay._judge",
     ),
     Plant(

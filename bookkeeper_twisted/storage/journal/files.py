@@ -21,7 +21,7 @@ import attrs
 from ...errors import NO_FILES, NO_SPACE, JournalDamageError
 from ..interfaces import IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
-from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
+from .format import HEADER_SIZE, SECTOR, FileIdentity, pack_header, parse_header
 from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
@@ -103,7 +103,7 @@ class JournalFiles:
         """Return the path of the journal file ``file_id``."""
         return posixpath.join(self._directory, journal_name(file_id))
 
-    def take(self) -> tuple[IFile, FileMark]:
+    def take(self) -> tuple[IFile, FileIdentity]:
         """Begin the next journal file, and return it; its header, its name and its recorded size are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left
@@ -130,7 +130,7 @@ class JournalFiles:
             self.recycled += 1
         else:
             self.created += 1
-        return blank.file, FileMark.of(file_id, self._salt)
+        return blank.file, FileIdentity.of(file_id, self._salt)
 
     def has_room(self, end: int) -> bool:
         """Test whether the newest file has durable blocks for bytes that end at offset ``end``."""
@@ -246,14 +246,14 @@ class JournalFiles:
         """
         try:
             with closing(self._fs.open(self.path(file_id))) as file:
-                mark = parse_header(file.pread(HEADER_SIZE, 0), self.path(file_id)).mark
+                identity = parse_header(file.pread(HEADER_SIZE, 0), self.path(file_id)).identity
         except JournalDamageError:
             return False
         except OSError as error:
             if error.errno in NO_FILES:
                 raise
             return False  # a file that cannot be read can still be deleted: no replay needs it
-        return mark is None or mark.file_id == file_id
+        return identity is None or identity.file_id == file_id
 
     def drop(self, file_id: int) -> None:
         """Delete the journal file ``file_id``, to which no record was written; its id is not used again."""
@@ -329,7 +329,7 @@ class JournalFiles:
         file.pwrite(bytes(size - offset), offset)
 
     def _write_header(self, file: IFile, file_id: int) -> None:
-        header = pack_header(FileMark.of(file_id, self._salt))
+        header = pack_header(FileIdentity.of(file_id, self._salt))
         file.pwrite(header.ljust(max(self._settings.block, 2 * HEADER_SIZE), b"\0"), 0)
         file.sync(metadata=True)
 

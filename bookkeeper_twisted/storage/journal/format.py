@@ -5,7 +5,7 @@ A file begins with a header, one sector of 512 bytes::
     0   4s   "BKLG"
     4   i32  version, 6
     8   8s   "BKTWJRNL"    \\
-    16  i64  file id        |  the file mark: zeros in files of Apache's bookie
+    16  i64  file id        |  the identity of the file: zeros in files of Apache's bookie
     24  8s   nonce          |
     32  u32  CRC32C of 0-31 /
     36       zeros
@@ -61,11 +61,11 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 
 @attrs.frozen
-class FileMark:
-    """The identification (file mark) in the header of a journal file that this bookie wrote; Apache's files have none.
+class FileIdentity:
+    """The identity of a journal file, in the header of each file that this bookie wrote; Apache's files have none.
 
-    The trailer of each group of records repeats the file mark.  A reader accepts only trailers with the mark of their
-    file.  So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
+    The trailer of each group of records repeats it.  A reader accepts only trailers with the identity of their file.
+    So it never takes an old group in a recycled file, or bytes of an entry, for a trailer.
 
     :ivar file_id: id of the journal file.  The name of the file has an older id if a power cut has undone its renaming.
     :ivar nonce: 8 bytes, different for each file; clients cannot guess them, so no entry can imitate a trailer.
@@ -75,8 +75,8 @@ class FileMark:
     nonce: bytes
 
     @classmethod
-    def of(cls, file_id: int, salt: bytes) -> "FileMark":
-        """Return the file mark (id and nonce) of the journal file ``file_id``.
+    def of(cls, file_id: int, salt: bytes) -> "FileIdentity":
+        """Return the identity (id and nonce) of the journal file ``file_id``.
 
         :param salt: random bytes of this journal, which make the nonce impossible to guess.
         """
@@ -89,12 +89,12 @@ class FileHeader:
 
     :ivar size: number of bytes of the header; the first record follows it.
     :ivar version: the version of the file format.
-    :ivar mark: the file mark (id and nonce of the file); None in a file of Apache's bookie.
+    :ivar identity: id and nonce of the file; None in a file of Apache's bookie.
     """
 
     version: int
     size: int
-    mark: FileMark | None
+    identity: FileIdentity | None
 
 
 @attrs.frozen
@@ -113,9 +113,9 @@ class Trailer:
     group_crc: int
 
 
-def pack_header(mark: FileMark) -> bytes:
-    """Encode the header of a journal file with the file mark ``mark`` (id and nonce of the file)."""
-    head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
+def pack_header(identity: FileIdentity) -> bytes:
+    """Encode the header of a journal file with an ``identity`` (id and nonce)."""
+    head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, identity.file_id, identity.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
 
@@ -140,7 +140,7 @@ def parse_header(sector: bytes, path: str) -> FileHeader:
     if len(sector) < HEADER_SIZE or _CRC.unpack_from(sector, found)[0] != crc32c(sector[:found]):
         raise JournalDamageError(f"{path}: the header is damaged")
     _, _, _, file_id, nonce = _HEADER.unpack_from(sector)
-    return FileHeader(version, HEADER_SIZE, FileMark(file_id, nonce))
+    return FileHeader(version, HEADER_SIZE, FileIdentity(file_id, nonce))
 
 
 def padding_size(length: int, alignment: int) -> int:
@@ -156,7 +156,7 @@ def padding_size(length: int, alignment: int) -> int:
 
 
 def pack_group(
-    mark: FileMark,
+    identity: FileIdentity,
     start: int,
     records: Sequence[bytes],
     durable: JournalPosition,
@@ -166,7 +166,7 @@ def pack_group(
 ) -> tuple[Sequence[bytes], int]:
     """Return the bytes of a group of records, in several byte strings, followed by at least one sector of zeros.
 
-    :param mark: the file mark: id and nonce of the file.
+    :param identity: id and nonce of the file.
     :param start: offset of the group, a multiple of 512.
     :param records: byte strings, each with one or more complete records.
     :param durable: the position up to which the journal is durable, for the trailer.
@@ -177,7 +177,8 @@ def pack_group(
     """
     length = sum(map(len, records))
     padding = padding_size(start + length, alignment)
-    trailer = _TRAILER.pack(mark.nonce, mark.file_id, start, durable.file_id, durable.offset, FLAG_END if last else 0)
+    flags = FLAG_END if last else 0
+    trailer = _TRAILER.pack(identity.nonce, identity.file_id, start, durable.file_id, durable.offset, flags)
     filler = bytes(padding - _PADDING.size - TRAILER_SIZE)
     tail = b"".join((_PADDING.pack(PADDING, padding - _PADDING.size), filler, trailer))
     crc = 0
@@ -189,17 +190,17 @@ def pack_group(
     return (*records, tail + group_crc + _CRC.pack(crc32c(trailer + group_crc)) + zeros), end
 
 
-def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
+def parse_trailer(data: bytes, identity: FileIdentity) -> Trailer | None:
     """Decode the trailer of a group of records.
 
     :param data: the 52 bytes of the trailer.
-    :param mark: the file mark: id and nonce of the file.
+    :param identity: id and nonce of the file.
     :returns: the trailer; None if the bytes are not a valid trailer, or are the trailer of another file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
         return None
     nonce, file_id, start, durable_file, durable_offset, flags = _TRAILER.unpack_from(data)
-    if nonce != mark.nonce or file_id != mark.file_id:
+    if nonce != identity.nonce or file_id != identity.file_id:
         return None
     group_crc = _CRC.unpack_from(data, _TRAILER.size)[0]
     return Trailer(start, JournalPosition(durable_file, durable_offset), bool(flags & FLAG_END), group_crc)

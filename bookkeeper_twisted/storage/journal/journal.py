@@ -7,7 +7,7 @@ from zope.interface import implementer
 from ...errors import NO_FILES, StorageError, StorageFailedError
 from ..interfaces import IFile, IFileSystem, JournalPosition
 from .files import JournalFiles, JournalSettings
-from .format import HEADER_SIZE, FileMark, pack_group
+from .format import HEADER_SIZE, FileIdentity, pack_group
 from .interfaces import GroupWrite, IJournal
 from .replay import Cut, JournalReplay
 
@@ -40,7 +40,7 @@ class Journal:
         self._replayed = not files.ids
         self._failure: BaseException | None = None
         self._file: IFile | None = None
-        self._mark = FileMark(0, b"")
+        self._identity = FileIdentity(0, b"")
         self._begun_bytes = self._begun_end = 0
 
     @classmethod
@@ -51,8 +51,8 @@ class Journal:
 
         :param directory: path of the journal directory, ending in ``current``.
         :param first_id: id of the first file if the directory is empty: milliseconds since the epoch, plus one.
-        :param salt: a few random bytes, from which the file marks in headers and trailers are made, so that clients
-            cannot guess them.
+        :param salt: a few random bytes, from which the identities of files in headers and trailers are made, so that
+            clients cannot guess them.
         :raises StorageError: a file has the suffix of a journal file, but no number as its name.
         """
         return cls(fs, JournalFiles(fs, directory, settings, first_id, salt), directory, settings)
@@ -195,7 +195,7 @@ class Journal:
     def _group(self, records: Sequence[bytes], last: bool = False) -> tuple[Sequence[bytes], int]:
         settings = self._settings
         start = self.position.offset
-        return pack_group(self._mark, start, records, self.durable, settings.alignment, settings.block, last)
+        return pack_group(self._identity, start, records, self.durable, settings.alignment, settings.block, last)
 
     def _appended(self, size: int, end: int) -> None:
         """Record that a group was written.
@@ -206,7 +206,7 @@ class Journal:
         self.groups += 1
         self.record_bytes += size
         self.padding_bytes += end - self.position.offset - size
-        self.position = JournalPosition(self._mark.file_id, end)
+        self.position = JournalPosition(self._identity.file_id, end)
 
     def _sync(self, file: IFile) -> None:
         file.sync()
@@ -227,7 +227,7 @@ class Journal:
         if old is not None and self.durable != self.position:
             self._sync(old)
         try:
-            self._file, self._mark = self._files.take()
+            self._file, self._identity = self._files.take()
         except OSError as error:
             if old is None or error.errno not in NO_FILES:
                 raise
@@ -236,7 +236,7 @@ class Journal:
             old.close()
         # do not change ``durable``: the trailer of the first group in the new file must contain the position of the end
         # of the old file
-        self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
+        self.position = JournalPosition(self._identity.file_id, HEADER_SIZE)
         return self._file
 
     def _check(self) -> None:

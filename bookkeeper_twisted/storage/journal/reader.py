@@ -19,7 +19,7 @@ from .format import (
     PADDING,
     SECTOR,
     TRAILER_SIZE,
-    FileMark,
+    FileIdentity,
     Trailer,
     group_matches,
     parse_header,
@@ -65,7 +65,7 @@ class JournalEnd:
 class JournalReader:
     """A reader of the records of one journal file.
 
-    :ivar mark: the file mark (id and nonce) in the header; None if Apache's bookie wrote the file.
+    :ivar identity: id and nonce of the file, from its header; None if Apache's bookie wrote the file.
     :ivar version: the version of the file format.
     :ivar start: offset of the first record in the file.
     :ivar at: during :meth:`records`, the offset of the first record in the list that was yielded last.  The other
@@ -82,9 +82,9 @@ class JournalReader:
         self.path = file.path
         self.file_id = file_id
         header = parse_header(file.pread(HEADER_SIZE, 0), file.path)
-        if header.mark is not None and header.mark.file_id != file_id:
-            raise JournalDamageError(f"{file.path} holds the journal file {header.mark.file_id:x}")
-        self.mark = header.mark
+        if header.identity is not None and header.identity.file_id != file_id:
+            raise JournalDamageError(f"{file.path} holds the journal file {header.identity.file_id:x}")
+        self.identity = header.identity
         self.start = self.at = self.durable = self.end = header.size
         self.finished = False
         self.version = header.version
@@ -96,11 +96,11 @@ class JournalReader:
 
     def records(self, offset: int) -> Iterator[list[bytes]]:
         """Yield the bodies of all records behind ``offset``, in lists."""
-        if self.mark is None:
+        if self.identity is None:
             return self._foreign_records(max(offset, self.start))
         # a replay mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the
         # sector
-        return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
+        return self._own_records(self.identity, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
         """Return the durable position in the trailer of the file's first group of records.
@@ -108,19 +108,19 @@ class JournalReader:
         The journal was durable up to this position when the group was written.  Return None if the
         file does not begin with a valid group of our bookie.
         """
-        group = self._group(self.mark, self.start) if self.mark else None
+        group = self._group(self.identity, self.start) if self.identity else None
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
         """Search the bytes behind the last valid group for trailers, which may prove that records were lost."""
-        assert self.mark is not None
-        nonce, offset = self.mark.nonce, self.end
+        assert self.identity is not None
+        nonce, offset = self.identity.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
         while data := self._file.pread(self._chunk, offset):
             at = data.find(nonce)
             while at >= 0:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
-                    trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
+                    trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.identity)
                     if trailer is not None:
                         # if the group begins before ``self.end``, the reader began inside it and missed its records:
                         # report a durable position after ``self.end``, so that the caller raises an error
@@ -130,12 +130,12 @@ class JournalReader:
             offset += len(data)
         return JournalEnd(torn, durable)
 
-    def _own_records(self, mark: FileMark, at: int) -> Iterator[list[bytes]]:
+    def _own_records(self, identity: FileIdentity, at: int) -> Iterator[list[bytes]]:
         self.durable = self.end = at
-        before = parse_trailer(self._read(TRAILER_SIZE, at - TRAILER_SIZE), mark)
+        before = parse_trailer(self._read(TRAILER_SIZE, at - TRAILER_SIZE), identity)
         self.finished = before is not None and before.last
         while not self.finished:
-            group = self._group(mark, at)
+            group = self._group(identity, at)
             if group is None:
                 return
             bodies = group.bodies()
@@ -148,7 +148,7 @@ class JournalReader:
                 self.durable = max(self.durable, group.trailer.durable.offset)
             self.finished = group.trailer.last
 
-    def _group(self, mark: FileMark, start: int) -> Group | None:
+    def _group(self, identity: FileIdentity, start: int) -> Group | None:
         """Return the group of records at offset ``start``; None if it is incomplete or does not match its checksums."""
         starts = self._walk(start)
         if starts is None:
@@ -157,7 +157,7 @@ class JournalReader:
         end = starts[-1] + 8 + filler
         if end % SECTOR or filler < TRAILER_SIZE:
             return None
-        trailer = parse_trailer(self._read(TRAILER_SIZE, end - TRAILER_SIZE), mark)
+        trailer = parse_trailer(self._read(TRAILER_SIZE, end - TRAILER_SIZE), identity)
         if trailer is None or trailer.start != start:
             return None
         data = self._read(end - start, start)

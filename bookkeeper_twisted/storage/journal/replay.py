@@ -117,7 +117,7 @@ class JournalReplay:
         file = self._fs.open(self._path(file_id))
         try:
             reader = self._reader(file, file_id)
-            empty = reader.mark is not None and reader.first_durable() is None and not reader.tail().torn
+            empty = reader.identity is not None and reader.first_durable() is None and not reader.tail().torn
             if empty:
                 self._check_size(file, file_id)
             return empty
@@ -165,8 +165,8 @@ class JournalReplay:
         is_continued = durable.file_id == reader.file_id
         if is_continued and durable > self.end:
             raise _damage(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
-        if reader.mark is None:
-            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have file marks
+        if reader.identity is None:
+            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have identities
                 raise _damage(f"{reader.path} has lost its header")
             return
         if is_continued:
@@ -198,11 +198,11 @@ class JournalReplay:
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
         """Write and sync again the groups that may be in the page cache only; then write a group that marks the end."""
-        assert reader.mark is not None
+        assert reader.identity is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)
         file.sync()
-        group, end = pack_group(reader.mark, reader.end, (), self.end, self._alignment, SECTOR, last=True)
+        group, end = pack_group(reader.identity, reader.end, (), self.end, self._alignment, SECTOR, last=True)
         file.pwritev(group, reader.end)
         file.sync(metadata=True)
         self.end = JournalPosition(reader.file_id, end)

@@ -71,7 +71,7 @@ class JournalScrub:
                     return
             yield max(min(reader.end, end) - at, 0)
             # files of Apache's bookie have no checksums, so the end of their records is not known
-            if reader.mark is not None and reader.end < end:
+            if reader.identity is not None and reader.end < end:
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
             file.close()

@@ -7,7 +7,7 @@ import attrs
 
 from bookkeeper_twisted.storage.interfaces import IFileSystem, JournalPosition
 from bookkeeper_twisted.storage.journal.files import JournalSettings
-from bookkeeper_twisted.storage.journal.format import FileMark, pack_group
+from bookkeeper_twisted.storage.journal.format import FileIdentity, pack_group
 from bookkeeper_twisted.storage.journal.journal import Journal
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -28,11 +28,11 @@ def record(entry_id: int, size: int = 40, ledger_id: int = 7) -> bytes:
 
 
 def joined_group(
-    mark: FileMark, start: int, records: Sequence[bytes], durable: JournalPosition, alignment: int, block: int,
+    identity: FileIdentity, start: int, records: Sequence[bytes], durable: JournalPosition, alignment: int, block: int,
     last: bool = False,
 ) -> tuple[bytes, int]:  # fmt: skip
     """The bytes of a group, and where it ends."""
-    parts, end = pack_group(mark, start, records, durable, alignment, block, last)
+    parts, end = pack_group(identity, start, records, durable, alignment, block, last)
     return b"".join(parts), end
 
 
@@ -49,11 +49,11 @@ def new_disk() -> SimDisk:
 
 
 def start(
-    disk: IFileSystem, mark: JournalPosition = NOWHERE, settings: JournalSettings = SMALL
+    disk: IFileSystem, log_mark: JournalPosition = NOWHERE, settings: JournalSettings = SMALL
 ) -> tuple[Journal, list[int]]:
     """A journal, and the entry ids its replay gave."""
     journal = Journal.open(disk, DIRECTORY, settings, 1000, b"salt")
-    return journal, ids(list(journal.replay(mark)))
+    return journal, ids(list(journal.replay(log_mark)))
 
 
 def content(disk: IFileSystem, name: str) -> bytes:

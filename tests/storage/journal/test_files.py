@@ -7,7 +7,7 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.journal.files import JournalFiles, JournalSettings
-from bookkeeper_twisted.storage.journal.format import FileMark, parse_header
+from bookkeeper_twisted.storage.journal.format import FileIdentity, parse_header
 from bookkeeper_twisted.storage.journal.known_sizes import KnownSizes
 
 from ...bounds import until
@@ -32,10 +32,10 @@ class JournalFilesTests(SynchronousTestCase):
 
     def test_take(self) -> None:
         """A file that is taken has its header, its blocks and its name, all durable."""
-        file, mark = self.files.take()
-        self.assertEqual((file.path, mark), (f"{DIRECTORY}/3e8.txn", FileMark.of(1000, b"salt")))
+        file, identity = self.files.take()
+        self.assertEqual((file.path, identity), (f"{DIRECTORY}/3e8.txn", FileIdentity.of(1000, b"salt")))
         after = self.disk.crash(())
-        self.assertEqual(parse_header(content(after, "3e8.txn")[:512], "p").mark, mark)
+        self.assertEqual(parse_header(content(after, "3e8.txn")[:512], "p").identity, identity)
         self.assertEqual(content(after, "3e8.txn")[512:], bytes(1536))
         self.assertEqual((self.files.ids, self.files.created, self.files.recycled), ([1000], 1, 0))
 
@@ -55,7 +55,7 @@ class JournalFilesTests(SynchronousTestCase):
                 for name in state.list(DIRECTORY):
                     if name.endswith(".txn"):
                         seen += 1
-                        self.assertIsNotNone(parse_header(content(state, name)[:512], "p").mark)
+                        self.assertIsNotNone(parse_header(content(state, name)[:512], "p").identity)
 
         self.disk.observer = look
         for _ in range(3):
@@ -82,23 +82,23 @@ class JournalFilesTests(SynchronousTestCase):
             file.pwrite(b"x" * 2048, 512)
         self.files.release(1002)
         self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
-        file, mark = self.files.take()
+        file, identity = self.files.take()
         self.assertEqual(self.files.recycled, 1)
         found = content(self.disk, posixpath.basename(file.path))
-        self.assertEqual(parse_header(found[:512], "p").mark, mark)
+        self.assertEqual(parse_header(found[:512], "p").identity, identity)
         self.assertEqual(found[512:1025], bytes(512) + b"x")
 
     def test_old_name_goes_before_the_content(self) -> None:
         """A file is overwritten only once its old name is gone for good: no crash finds an old id with other bytes."""
         for _ in range(3):
             self.files.take()
-        marks = {f"{i:x}.txn": FileMark.of(i, b"salt") for i in range(1000, 1010)}
+        identities = {f"{i:x}.txn": FileIdentity.of(i, b"salt") for i in range(1000, 1010)}
 
         def look(_: object) -> None:
             for state in (self.disk.crash(()), self.disk.crash()):
                 for name in state.list(DIRECTORY):
                     if name.endswith(".txn"):
-                        self.assertEqual(parse_header(content(state, name)[:512], "p").mark, marks[name])
+                        self.assertEqual(parse_header(content(state, name)[:512], "p").identity, identities[name])
 
         self.disk.observer = look
         self.files.release(1002)
@@ -116,8 +116,8 @@ class JournalFilesTests(SynchronousTestCase):
         self.assertFalse(files.prepare())
         self.disk.fail(errno.EDQUOT, when=lambda op: op.name == "sync")
         self.assertEqual((files.prepare(), self.spares()), (True, []))
-        file, mark = files.take()
-        self.assertEqual(parse_header(file.pread(512, 0), "p").mark, mark)
+        file, identity = files.take()
+        self.assertEqual(parse_header(file.pread(512, 0), "p").identity, identity)
         self.assertEqual(len(content(self.disk.crash(()), "3e8.txn")), file.size())
 
     def test_full_disk_of_a_writer(self) -> None:
@@ -136,11 +136,11 @@ class JournalFilesTests(SynchronousTestCase):
             self.assertRaises(OSError, self.files.take)
             self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
         self.disk.fail(errno.ENFILE, when=lambda op: op.name == "open")
-        file, mark = self.files.take()
-        self.assertEqual((file.path, mark), (f"{DIRECTORY}/3eb.txn", FileMark.of(1003, b"salt")))
+        file, identity = self.files.take()
+        self.assertEqual((file.path, identity), (f"{DIRECTORY}/3eb.txn", FileIdentity.of(1003, b"salt")))
         self.assertEqual((self.files.ids, self.files.recycled, self.spares()), ([1001, 1002, 1003], 1, []))
         self.disk.heal()
-        self.assertEqual(parse_header(content(self.disk.crash(()), "3eb.txn")[:512], "p").mark, mark)
+        self.assertEqual(parse_header(content(self.disk.crash(()), "3eb.txn")[:512], "p").identity, identity)
 
     def test_spare_that_cannot_be_opened(self) -> None:
         """A spare that cannot be opened is left out, so the journal goes on with another file."""
@@ -192,8 +192,8 @@ class JournalFilesTests(SynchronousTestCase):
         """The old name of a file that was recycled goes, the file stays as it is: its newer name may be needed."""
         for _ in range(3):
             self.files.take()
-        marks = {name: parse_header(content(self.disk, name)[:512], "p").mark for name in self.names()}
-        first, last = sorted(marks)[0], sorted(marks)[-1]
+        identities = {name: parse_header(content(self.disk, name)[:512], "p").identity for name in self.names()}
+        first, last = sorted(identities)[0], sorted(identities)[-1]
         header = self.disk.open(f"{DIRECTORY}/{last}").pread(512, 0)
         self.disk.open(f"{DIRECTORY}/{first}").pwrite(header, 0)
         self.files.release(1002)

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
-from bookkeeper_twisted.storage.journal.format import FileMark, pack_header
+from bookkeeper_twisted.storage.journal.format import FileIdentity, pack_header
 from bookkeeper_twisted.storage.journal.reader import JournalEnd, JournalReader
 
 from .journals import DIRECTORY, NOWHERE, ids, joined_group, new_disk, put, record
@@ -33,13 +33,13 @@ class _ReaderTestCase(SynchronousTestCase):
 class OwnFileTests(_ReaderTestCase):
     """Files of ours."""
 
-    mark = FileMark.of(1, b"salt")
+    identity = FileIdentity.of(1, b"salt")
 
     def build(self, *groups: list[bytes], durable: JournalPosition = NOWHERE) -> tuple[bytes, list[int]]:
         """A file, and where its groups end."""
-        data, ends = pack_header(self.mark), [512]
+        data, ends = pack_header(self.identity), [512]
         for records in groups:
-            group, end = joined_group(self.mark, ends[-1], records, durable, 512, 512)
+            group, end = joined_group(self.identity, ends[-1], records, durable, 512, 512)
             data = data[: ends[-1]] + group
             ends.append(end)
         return data, ends
@@ -79,22 +79,22 @@ class OwnFileTests(_ReaderTestCase):
     def test_last_group(self) -> None:
         """After the group that ends the file nothing is read."""
         data, ends = self.build([record(1)])
-        end, _ = joined_group(self.mark, ends[1], (), JournalPosition(), 512, 512, last=True)
-        following, _ = joined_group(self.mark, ends[1] + 512, [record(9)], JournalPosition(), 512, 512)
+        end, _ = joined_group(self.identity, ends[1], (), JournalPosition(), 512, 512, last=True)
+        following, _ = joined_group(self.identity, ends[1] + 512, [record(9)], JournalPosition(), 512, 512)
         reader = self.reader(data[: ends[1]] + end[:512] + following)
         self.assertEqual((self.read(reader), reader.finished, reader.end), ([1], True, ends[1] + 512))
 
     def test_groups_of_a_former_life(self) -> None:
         """What a recycled file held before is never read (safety 3.4)."""
         data, ends = self.build([record(1)])
-        former, _ = joined_group(FileMark.of(0, b"salt"), ends[1], [record(9)], JournalPosition(), 512, 512)
+        former, _ = joined_group(FileIdentity.of(0, b"salt"), ends[1], [record(9)], JournalPosition(), 512, 512)
         reader = self.reader(data[: ends[1]] + former)
         self.assertEqual(self.read(reader), [1])
         self.assertEqual(reader.tail(), JournalEnd(True, JournalPosition()))
 
     def test_entry_that_looks_like_a_group(self) -> None:
         """Bytes inside an entry are no group, even if they are one."""
-        inner, _ = joined_group(self.mark, 512, [record(66)], JournalPosition(1, 1 << 40), 512, 512)
+        inner, _ = joined_group(self.identity, 512, [record(66)], JournalPosition(1, 1 << 40), 512, 512)
         body = bytes(16) + bytes(512 - 20) + inner
         data, _ = self.build([struct.pack(">i", len(body)) + body], [record(2)])
         self.assertEqual(self.read(self.reader(data)), [0, 2])
@@ -122,7 +122,8 @@ class OwnFileTests(_ReaderTestCase):
     def test_zeros_before_other_bytes(self) -> None:
         """Zeros end the groups of a recycled file, whatever its former life left behind them: nothing is torn."""
         data, ends = self.build([record(1)])
-        former, _ = joined_group(FileMark.of(0, b"salt"), ends[1] + 512, [record(9, 700)], JournalPosition(), 512, 512)
+        other = FileIdentity.of(0, b"salt")
+        former, _ = joined_group(other, ends[1] + 512, [record(9, 700)], JournalPosition(), 512, 512)
         for rest in (former, b"\xff" * 3000, bytes(5) + former):
             reader = self.reader(data[: ends[1]] + bytes(512) + rest)
             self.assertEqual((self.read(reader), reader.end), ([1], ends[1]))
@@ -168,7 +169,7 @@ class ForeignFileTests(_ReaderTestCase):
         for version in (1, 2, 3, 4, 5, 6):
             data = foreign(version, record(1), record(2), bytes(600))
             reader = self.reader(data)
-            self.assertEqual((self.read(reader), reader.mark), ([1, 2], None))
+            self.assertEqual((self.read(reader), reader.identity), ([1, 2], None))
             self.assertEqual(reader.end, len(data) - 600)
 
     def test_padding(self) -> None:
