@@ -135,15 +135,15 @@ def fill(paths: StorePaths, ledgers: int, turns: int, count: int, sizes: Callabl
     settings = StorageSettings(log_size_limit=256 * MIB, write_cache_bytes=128 * MIB)
     store = Store.open(fs, paths, SqliteRunIndex.open, 1, b"salt", JournalSettings(), settings)
     store.recover()
-    storage, marks = store.storage, [journal.durable for journal in store.journals]
+    storage, log_marks = store.storage, [journal.durable for journal in store.journals]
     for ledger_id in range(ledgers):
         storage.put_ledger(LedgerRow(ledger_id, _KEY))
     for turn in range(turns):
         for ledger_id in range(ledgers):
             storage.add(_run(ledger_id, turn * count, count, sizes))
             if storage.is_full():
-                checkpoint_now(storage, marks)
-    checkpoint_now(storage, marks)
+                checkpoint_now(storage, log_marks)
+    checkpoint_now(storage, log_marks)
     store.close()
 
 

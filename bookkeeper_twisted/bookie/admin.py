@@ -81,8 +81,8 @@ class StoredFiles:
 
 
 @attrs.frozen
-class JournalMark:
-    """The replay mark of one journal: the position from which the next start would replay the journal.
+class LastLogMark:
+    """The log mark of one journal: the position from which the next start would replay the journal.
 
     :ivar file_id: id of the journal file.
     :ivar offset: offset in this file, in bytes.
@@ -128,8 +128,8 @@ class IBookieAdmin(Interface):
         :raises NotServingError: (as a failure) the phase is not SERVING.
         """
 
-    def marks() -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, in the order of the configuration.
+    def log_marks() -> "Deferred[Sequence[LastLogMark]]":
+        """Read the log mark of each journal, in the order of the configuration.
 
         :raises NotServingError: (as a failure) the phase is not SERVING.
         """

@@ -105,9 +105,9 @@ class Bookie:
     def _status(self) -> int:
         return 0 if self.mode.read_only else 1
 
-    def marks(self) -> list[JournalPosition]:
-        """Return a position in each journal; the storage has every record before this position."""
-        return [commit.mark for commit in self._commits]
+    def log_marks(self) -> list[JournalPosition]:
+        """Return a new log mark for each journal: a position before which the storage has every record."""
+        return [commit.log_mark for commit in self._commits]
 
     # -- adds --
 
@@ -189,7 +189,7 @@ class Bookie:
             done(run, error)
             return
         # The key record comes before the entries in the journal, because a replay needs the key first.  Both are queued
-        # for the journal only now, when the storage has them: a checkpoint may move the replay mark past a record only
+        # for the journal only now, when the storage has them: a checkpoint may move the log mark past a record only
         # if the storage has its contents.
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:

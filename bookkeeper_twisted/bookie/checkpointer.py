@@ -23,13 +23,13 @@ _LOG_INTERVAL = 60.0
 class LastCheckpoint:
     """The result of the last checkpoint of a bookie, which runs when the bookie stops.
 
-    :ivar marks: for each journal, the position from which the next start replays it.
+    :ivar log_marks: for each journal, the position from which the next start replays it.
     :ivar entries: number of entries that the checkpoint wrote.
     :ivar n_bytes: number of bytes that the checkpoint wrote for these entries.
     :ivar seconds: duration of the checkpoint.
     """
 
-    marks: Sequence[JournalPosition]
+    log_marks: Sequence[JournalPosition]
     entries: int
     n_bytes: int
     seconds: float
@@ -80,11 +80,11 @@ class Checkpointer:
 
         :returns: None if the checkpoint failed.
         """
-        marks, began = [commit.mark for commit in self._commits], self._clock.seconds()
+        log_marks, began = [commit.log_mark for commit in self._commits], self._clock.seconds()
         entries, n_bytes = self._storage.pending_entries(), self._storage.pending_bytes()
         if not await self.checkpoint():
             return None
-        return LastCheckpoint(marks, entries, n_bytes, self._clock.seconds() - began)
+        return LastCheckpoint(log_marks, entries, n_bytes, self._clock.seconds() - began)
 
     def _after_current(self, waiting: "list[Deferred[bool]]") -> "Deferred[bool]":
         result: Deferred[bool] = Deferred()
@@ -102,15 +102,15 @@ class Checkpointer:
         :returns: fires with True if the checkpoint succeeded, else with False.
         """
         if self._waiting is None:
-            # Read the new replay marks (positions in the journals) before the checkpoint begins.  The storage already
+            # Read the new log marks (positions in the journals) before the checkpoint begins.  The storage already
             # has every record before these positions, so a replay from there misses no record.
-            marks, n_bytes = [commit.mark for commit in self._commits], self._storage.pending_bytes()
-            checkpoint = self._storage.begin_checkpoint(marks)
+            log_marks, n_bytes = [commit.log_mark for commit in self._commits], self._storage.pending_bytes()
+            checkpoint = self._storage.begin_checkpoint(log_marks)
             if checkpoint is None:
                 return succeed(False)
             self._waiting = []
             result = self._after_current(self._waiting)
-            Deferred.fromCoroutine(self._run(checkpoint, marks, n_bytes))
+            Deferred.fromCoroutine(self._run(checkpoint, log_marks, n_bytes))
             return result
         return self._after_current(self._waiting)
 
@@ -125,12 +125,12 @@ class Checkpointer:
             await self._after_current(self._waiting)
         return await self.checkpoint()
 
-    async def _run(self, checkpoint: ICheckpoint, marks: Sequence[JournalPosition], n_bytes: int) -> None:
+    async def _run(self, checkpoint: ICheckpoint, log_marks: Sequence[JournalPosition], n_bytes: int) -> None:
         began = self._clock.seconds()
         failure: BaseException | None = None
         try:
             await self._write_directories(checkpoint)
-            await self._executor.submit("flush", checkpoint.persist_marks)
+            await self._executor.submit("flush", checkpoint.persist_log_marks)
         except (StorageError, OSError) as error:
             failure = error
         except Exception as error:
@@ -142,9 +142,9 @@ class Checkpointer:
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
         if failure is None:
-            # A replay begins at the new marks, so recycle or delete the journal files that end before them.
-            for commit, mark in zip(self._commits, marks, strict=True):
-                commit.release_files(mark)
+            # A replay begins at the new log marks, so recycle or delete the journal files that end before them.
+            for commit, log_mark in zip(self._commits, log_marks, strict=True):
+                commit.release_files(log_mark)
             if n_bytes:  # a checkpoint without entries would distort the metric of checkpoint sizes
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()

@@ -114,6 +114,8 @@ class GroupCommit:
     :param flush: sends the replies that are queued for the connections; called once for each group of records (written
         together), after all completions of the group.
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
+    :ivar log_mark: the position up to which all records are synced and completed, so that the storage has them; the
+        next checkpoint makes it the log mark of the journal.
     """
 
     _log = Logger()
@@ -125,7 +127,7 @@ class GroupCommit:
     ) -> None:  # fmt: skip
         self.thread = thread
         self.journal = journal
-        self.mark = journal.durable
+        self.log_mark = journal.durable
         self.queued_bytes = 0
         self.failed = False
         self._closed = False
@@ -294,7 +296,7 @@ class GroupCommit:
         if group.failure is not None:
             self._fail(group.failure, group.items)
             return
-        self.mark = group.durable
+        self.log_mark = group.durable
         for item in group.items:
             self.queued_bytes -= len(item.records)
             self._completing = group, item
@@ -369,21 +371,21 @@ class GroupCommit:
         self._closed = True
         return finished
 
-    def release_files(self, mark: JournalPosition) -> None:
+    def release_files(self, log_mark: JournalPosition) -> None:
         """Recycle or delete old journal files and prepare the next file.
 
         The present file may be written at the same time.
 
-        :param mark: position in the journal; files that end before it are no longer needed.
+        :param log_mark: position in the journal; files that end before it are no longer needed.
         """
-        Deferred.fromCoroutine(self._release_files(mark)).addErrback(self._broken)
+        Deferred.fromCoroutine(self._release_files(log_mark)).addErrback(self._broken)
 
     def make_ready(self) -> None:
         """Prepare the next journal file; the present file may be written at the same time."""
         Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
 
-    async def _release_files(self, mark: JournalPosition) -> None:
-        await self._executor.submit("flush", self.journal.release, mark)
+    async def _release_files(self, log_mark: JournalPosition) -> None:
+        await self._executor.submit("flush", self.journal.release, log_mark)
         await self._make_ready()
 
     async def _make_ready(self) -> None:

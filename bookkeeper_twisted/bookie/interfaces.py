@@ -28,7 +28,7 @@ class IStorageExecutor(Interface):
     """An executor of work outside the reactor thread, in threads that have names.
 
     The names are ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory; ``"flush"``
-    for replay marks, recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; and
+    for log marks, recycled journal files, start and stop; ``"maintenance-<n>"``, one for each ledger directory; and
     ``"read"``, the name of a pool of threads.  Work in one thread runs in the order of its submission; work in the pool
     may run in another order.
     """

@@ -146,11 +146,11 @@ class BookieApi:
 
     @routed(Route("GET", "/api/v1/bookie/last_log_mark", "from where each journal would be replayed"))
     async def _last_log_mark(self, request: ApiRequest) -> Answer:
-        marks = await self._admin.marks()
+        log_marks = await self._admin.log_marks()
         return json_answer(
             {
-                f"LastLogMark: Journal Id - {mark.file_id}({mark.file_id:x}.txn)": f"Pos - {mark.offset}"
-                for mark in marks
+                f"LastLogMark: Journal Id - {log_mark.file_id}({log_mark.file_id:x}.txn)": f"Pos - {log_mark.offset}"
+                for log_mark in log_marks
             }
         )
 

@@ -1,13 +1,13 @@
-"""A checkpoint: writes the entries in the write caches to entry logs, then moves the replay marks of the journals.
+"""A checkpoint: writes the entries in the write caches to entry logs, then moves the log marks of the journals.
 
-The replay mark of a journal is the position from which the next start replays it.  The order of the steps makes a
-checkpoint safe.  First, the journal positions for the new marks are read.  Then the write caches are swapped.  For each
-directory, independently of the other directories, the entries are written to entry logs, the logs are synced, and the
-index rows and ledger states are committed.  The replay marks are moved only when these steps have ended for all
+The log mark of a journal is the position from which the next start replays it.  The order of the steps makes a
+checkpoint safe.  First, the journal positions for the new log marks are read.  Then the write caches are swapped.  For
+each directory, independently of the other directories, the entries are written to entry logs, the logs are synced, and
+the index rows and ledger states are committed.  The log marks are moved only when these steps have ended for all
 directories.
 
 On a full disk, a deletion must still succeed, because it frees space.  So if a directory has no space for its entries,
-it commits only the deletions.  A power cut after this commit is safe: the ledgers are deleted, the marks have not
+it commits only the deletions.  A power cut after this commit is safe: the ledgers are deleted, the log marks have not
 moved, and the journals still have the records of all entries.
 """
 
@@ -21,7 +21,7 @@ from .interfaces import ICheckpoint, JournalPosition, LedgerRow
 from .ledger_dirs import DirectoryMap
 from .ledger_states import LedgerStates
 
-PersistMarks = Callable[[Sequence[JournalPosition]], None]
+PersistLogMarks = Callable[[Sequence[JournalPosition]], None]
 
 
 @implementer(ICheckpoint)
@@ -30,7 +30,7 @@ class Checkpoint:
 
     :param states: the states of all ledgers of the bookie.
     :param directory_map: tells in which directory each ledger is.
-    :param ended: called by :meth:`finish` with True if the replay marks of the journals were moved, else with False.
+    :param ended: called by :meth:`finish` with True if the log marks of the journals were moved, else with False.
     """
 
     def __init__(
@@ -38,21 +38,21 @@ class Checkpoint:
         directories: Sequence[DirectoryStorage],
         states: LedgerStates,
         directory_map: DirectoryMap,
-        marks: Sequence[JournalPosition],
-        persist_marks: PersistMarks,
+        log_marks: Sequence[JournalPosition],
+        persist_log_marks: PersistLogMarks,
         ended: Callable[[bool], None],
     ) -> None:
         self._directories = directories
         self._states = states
-        self._marks = tuple(marks)
-        self._persist_marks = persist_marks
+        self._log_marks = tuple(log_marks)
+        self._persist_log_marks = persist_log_marks
         self._ended = ended
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
         # for each directory whose disk was too full for entries: the ledgers whose deletion was committed all the same
         self._gone: list[set[int]] = [set() for _ in directories]
-        self._marked = False
+        self._log_marks_moved = False
         for row in states.take_dirty():
             self._rows[directory_map.of(row.ledger_id)].append(row)
         for ledger_id in states.take_deleted():
@@ -73,15 +73,15 @@ class Checkpoint:
             raise
         self._written.add(directory)
 
-    def persist_marks(self) -> None:
-        # keep the old replay marks if a directory was not written: a replay from the new marks would miss its entries
+    def persist_log_marks(self) -> None:
+        # keep the old log marks if a directory was not written: a replay from the new ones would miss its entries
         if len(self._written) < self.n_directories:
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:
-            self._persist_marks(self._marks)
+            self._persist_log_marks(self._log_marks)
         except OSError as e:
             raise storage_error(e, self._directories[0].path) from e
-        self._marked = True
+        self._log_marks_moved = True
 
     def finish(self) -> None:
         """End the checkpoint, after it succeeded or failed.
@@ -99,4 +99,4 @@ class Checkpoint:
             else:
                 directory.not_written()
                 self._states.not_stored(self._rows[number])
-        self._ended(self._marked)
+        self._ended(self._log_marks_moved)

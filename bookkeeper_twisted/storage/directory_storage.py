@@ -224,7 +224,7 @@ class DirectoryStorage:
     def not_written(self) -> None:
         """End a failed flush: merge the two write caches, and keep the newest copy of each entry.
 
-        So the next checkpoint also writes the entries of the failed flush, before it moves the replay marks of the
+        So the next checkpoint also writes the entries of the failed flush, before it moves the log marks of the
         journals.
         """
         self.flushing.absorb(self.active)

@@ -192,7 +192,7 @@ class IndexBatch:
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
     :ivar least_commits: minimum number of commits that the index reports after this commit.  A new index continues from
-        the number in the replay marks (files of :mod:`.journal.log_mark`); a start refuses an index with a lower one.
+        the number in the log marks (files of :mod:`.journal.log_mark`); a start refuses an index with a lower one.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -394,10 +394,10 @@ class ILedgerStorage(Interface):
     def is_full() -> bool:
         """Test whether an active write cache has reached its limit, so that adds must wait."""
 
-    def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
+    def begin_checkpoint(log_marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
         """Begin a checkpoint: swap the write caches.  Return None if another checkpoint is in progress.
 
-        :param marks: for each journal, a position before which all records are in the storage already.
+        :param log_marks: for each journal, a position before which all records are in the storage already.
         """
 
     # -- read threads --
@@ -433,7 +433,7 @@ class ILedgerStorage(Interface):
 
 
 class ICheckpoint(Interface):
-    """A checkpoint in progress.  Call :meth:`write` for each directory, :meth:`persist_marks`, and :meth:`finish`."""
+    """A checkpoint in progress: call :meth:`write` for each directory, :meth:`persist_log_marks` and :meth:`finish`."""
 
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
@@ -444,11 +444,11 @@ class ICheckpoint(Interface):
         :raises bookkeeper_twisted.errors.StorageError: a step failed; the next checkpoint writes the entries again.
         """
 
-    def persist_marks() -> None:
-        """Write the new replay marks of the journals, after all directories were written.  Called on any thread.
+    def persist_log_marks() -> None:
+        """Write the new log marks of the journals, after all directories were written.  Called on any thread.
 
         :raises bookkeeper_twisted.errors.StorageError: a write failed, or a directory was not written; the
-            marks are unchanged.
+            log marks are unchanged.
         """
 
     def finish() -> None:

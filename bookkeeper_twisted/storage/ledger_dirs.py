@@ -52,8 +52,8 @@ def entry_log_names(log_ids: Sequence[int]) -> str:
     return ", ".join(map(entry_log_name, log_ids[:_NAMED])) + (" ..." if len(log_ids) > _NAMED else "")
 
 
-def mark_name(journal_index: int, journal_count: int) -> str:
-    """Return the name of the file with the replay mark of a journal, in every ledger directory.
+def log_mark_name(journal_index: int, journal_count: int) -> str:
+    """Return the name of the file with the log mark of a journal, in every ledger directory.
 
     :param journal_index: number of the journal, from 0.
     :param journal_count: number of journals; the name for a single journal has no number, as in Apache's bookie.

@@ -11,7 +11,7 @@ from ..entries.interfaces import Entries
 from ..errors import NoWritableDirectoryError, StorageError
 from .cache.mixed_entries import Scattered
 from .cache.read_cache import ReadCache
-from .checkpoint import Checkpoint, PersistMarks
+from .checkpoint import Checkpoint, PersistLogMarks
 from .directory_storage import DirectoryStorage, storage_error
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
@@ -27,7 +27,7 @@ from .interfaces import (
     JournalPosition,
     LedgerRow,
 )  # fmt: skip
-from .journal.log_mark import marked_commits
+from .journal.log_mark import log_mark_commits
 from .ledger_dirs import DirectoryMap, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
@@ -89,7 +89,7 @@ class LedgerStorage:
         states: LedgerStates,
         directory_map: DirectoryMap,
         settings: StorageSettings,
-        persist_marks: PersistMarks,
+        persist_log_marks: PersistLogMarks,
     ) -> None:
         self.directories = tuple(directories)
         self.write_cache_hits = 0
@@ -106,7 +106,7 @@ class LedgerStorage:
         self._windows = ReadCache(_WINDOWS_BYTES)
         self._ends: dict[tuple[int, int], None] = {}
         self._half_limit = max(1, settings.write_cache_bytes // len(directories) // 2)
-        self._persist_marks = persist_marks
+        self._persist_log_marks = persist_log_marks
         self._in_checkpoint = False
 
     @classmethod
@@ -117,14 +117,14 @@ class LedgerStorage:
         index_dirs: Sequence[str],
         settings: StorageSettings,
         make_index: IndexFactory,
-        persist_marks: PersistMarks,
+        persist_log_marks: PersistLogMarks,
     ) -> "LedgerStorage":
         """Open the storage in existing directories.
 
         :param ledger_dirs: paths of the ledger directories, each ending in ``current``.
         :param index_dirs: for each ledger directory, the path of its index directory.
         :param make_index: opens an index.
-        :param persist_marks: writes the replay marks of the journals and makes them durable; called on a flush thread.
+        :param persist_log_marks: writes the log marks of the journals and makes them durable; called on a flush thread.
         :raises StorageError: the directories cannot be served; the text tells why and what to do.
         """
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
@@ -145,7 +145,7 @@ class LedgerStorage:
             raise
         rows = (row for row, _ in stored.values())
         directory_map = _directory_map_of(stored, len(directories))
-        return cls(directories, LedgerStates(rows), directory_map, settings, persist_marks)
+        return cls(directories, LedgerStates(rows), directory_map, settings, persist_log_marks)
 
     def _directory(self, ledger_id: int) -> DirectoryStorage:
         return self.directories[self._directory_map.of(ledger_id)]
@@ -301,11 +301,13 @@ class LedgerStorage:
     def is_full(self) -> bool:
         return any(directory.active.cost >= self._half_limit for directory in self.directories)
 
-    def begin_checkpoint(self, marks: Sequence[JournalPosition]) -> ICheckpoint | None:
+    def begin_checkpoint(self, log_marks: Sequence[JournalPosition]) -> ICheckpoint | None:
         if self._in_checkpoint:
             return None
         self._in_checkpoint = True
-        return Checkpoint(self.directories, self._states, self._directory_map, marks, self._persist_marks, self._ended)
+        return Checkpoint(
+            self.directories, self._states, self._directory_map, log_marks, self._persist_log_marks, self._ended
+        )  # fmt: skip
 
     def _ended(self, succeeded: bool) -> None:
         self._in_checkpoint = False
@@ -392,16 +394,16 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
     logs.
 
     :raises StorageError: the directory has entry logs that its index does not cover, or the index is older than the
-        replay mark in the directory.
+        log mark in the directory.
     """
     index = make_index(fs, index_path, False)
     try:
-        marked = marked_commits(fs, path)
-        if index.complete and index.commits < marked:
+        least_commits = log_mark_commits(fs, path)
+        if index.complete and index.commits < least_commits:
             raise StorageError(
                 f"the index in {index_path} is older than the mark in {path}: it has {index.commits:,} commits, and had"
-                f" {marked:,} when the mark was written; put its newest copy back, or start once with rebuildIndex=true"
-                " to make it from the entry logs"
+                f" {least_commits:,} when the mark was written; put its newest copy back, or start once with"
+                " rebuildIndex=true to make it from the entry logs"
             )
         if not index.complete:
             if logs_with_data(fs, path):
@@ -409,7 +411,7 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
                     f"{path} holds entry logs, but {index_path} no complete index of them;"
                     " start once with rebuildIndex=true to make it from the logs"
                 )
-            index.commit(IndexBatch(complete=True, least_commits=marked))
+            index.commit(IndexBatch(complete=True, least_commits=least_commits))
     except BaseException:
         index.close()
         raise

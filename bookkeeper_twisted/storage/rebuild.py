@@ -27,7 +27,7 @@ from .entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
 from .index.index_file import IndexDamageError
 from .index.rows import pack_sizes
 from .interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
-from .journal.log_mark import marked_commits
+from .journal.log_mark import log_mark_commits
 from .ledger_dirs import entry_log_ids, entry_log_name
 
 BATCH_ROWS = 1000
@@ -115,9 +115,9 @@ def rebuild_index(
         ignored.
     :raises DamageError: a sealed log ends inside a record, or has other records than its ledgers map says.
     """
-    marked = marked_commits(fs, directory)
+    least_commits = log_mark_commits(fs, directory)
     if states is None:
-        index = _without_runs(fs, index_directory, make_index, marked)
+        index = _without_runs(fs, index_directory, make_index, least_commits)
     else:
         index = _anew(fs, index_directory, make_index, states)
     rebuilt = Rebuilt(index)
@@ -130,21 +130,21 @@ def rebuild_index(
             scan = LogScan(fs, directory, log_id)
             _take_log(rebuilt, scan, log_id, known, dead, not unfenced_because)
             advance(scan.file_size)
-        rebuilt.index.commit(IndexBatch(complete=True, least_commits=marked))
+        rebuilt.index.commit(IndexBatch(complete=True, least_commits=least_commits))
     except BaseException:
         rebuilt.index.close()
         raise
     return rebuilt
 
 
-def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, marked: int) -> IRunIndex:
+def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory, least_commits: int) -> IRunIndex:
     """Delete all index rows of entries from the old index; the ledger states stay.
 
-    If the old index is older than the replay marks (where a replay of the journals begins), some of its states are out
+    If the old index is older than the log marks (where a replay of the journals begins), some of its states are out
     of date: a ledger may have been fenced, or have been stored again after its deletion.  So all ledgers become fenced,
     and none counts as deleted.
 
-    :param marked: the number of commits of the index according to the replay marks.
+    :param least_commits: the number of commits of the index according to the log marks.
     :returns: the old index; if it is damaged or cannot be opened, a new index with the readable ledger states.
     """
     states: list[LedgerRow] = []
@@ -157,7 +157,7 @@ def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactor
     try:
         states += index.ledgers()
         outdated: list[LedgerRow] = []
-        if index.commits < marked:
+        if index.commits < least_commits:
             outdated = states = [attrs.evolve(row, fenced=True, forgotten_at=0) for row in states]
         if not index.checked:
             index.check()

@@ -21,7 +21,7 @@ from ..bookie.admin import (
     EntryLogSpace,
     IBackgroundWork,
     IBookieAdmin,
-    JournalMark,
+    LastLogMark,
     Phase,
     ScrubStatus,
     StoredFiles,
@@ -206,7 +206,7 @@ class FakeBookieAdmin:
     stored: StoredFiles = attrs.field(
         factory=lambda: StoredFiles(("1.txn", "2.txn"), ("0.log", "a.log"), ("index.sqlite",))
     )
-    journal_marks: Sequence[JournalMark] = (JournalMark(1, 512),)
+    stored_log_marks: Sequence[LastLogMark] = (LastLogMark(1, 512),)
     wrong_directories: BookKeeperError | None = None
     work: FakeBackgroundWork = attrs.field(factory=FakeBackgroundWork)
     groups: Sequence[Ring[JournalGroup]] = attrs.field(factory=lambda: (Ring(600),))
@@ -235,9 +235,9 @@ class FakeBookieAdmin:
         """List the files of journals, entry logs and indexes."""
         return succeed(self.stored) if self.phase is Phase.SERVING else fail(self._not_serving())
 
-    def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
-        return succeed(self.journal_marks) if self.phase is Phase.SERVING else fail(self._not_serving())
+    def log_marks(self) -> "Deferred[Sequence[LastLogMark]]":
+        """Read the log mark of each journal, where replay begins after a crash, in configuration order."""
+        return succeed(self.stored_log_marks) if self.phase is Phase.SERVING else fail(self._not_serving())
 
     def check_directories(self) -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration."""

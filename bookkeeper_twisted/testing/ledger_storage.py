@@ -14,7 +14,7 @@ from ..entries.entry_run import EntryRun
 from ..entries.interfaces import Entries
 from ..errors import StorageError
 from ..storage.cache.mixed_entries import Scattered
-from ..storage.checkpoint import PersistMarks
+from ..storage.checkpoint import PersistLogMarks
 from ..storage.interfaces import (
     ICheckpoint,
     IFileSystem,
@@ -35,12 +35,12 @@ class StoredLedgers:
 
     :ivar entries: the written entries.
     :ivar rows: the written state of each ledger, by its id; also of deleted ledgers that were fenced.
-    :ivar marks: the replay marks that the last checkpoint stored (positions in the journals).
+    :ivar log_marks: the log marks that the last checkpoint stored (positions in the journals).
     """
 
     entries: Ledgers = attrs.field(factory=dict)
     rows: dict[int, LedgerRow] = attrs.field(factory=dict)
-    marks: Sequence[JournalPosition] = ()
+    log_marks: Sequence[JournalPosition] = ()
 
 
 @implementer(ILedgerStorage)
@@ -49,7 +49,7 @@ class MemoryLedgerStorage:
 
     :param stored: data that an earlier storage has written; None for an empty storage.
     :param limit: bytes in the write cache at which the storage counts as full.
-    :param persist_marks: called with the replay marks of each checkpoint that was written.
+    :param persist_log_marks: called with the log marks of each checkpoint that was written.
     :ivar fail_write: a function that is called when a checkpoint writes; if it raises an exception, the write fails.
     """
 
@@ -57,7 +57,7 @@ class MemoryLedgerStorage:
 
     def __init__(
         self, stored: StoredLedgers | None = None, limit: int = 1 << 20,
-        persist_marks: PersistMarks = lambda marks: None,
+        persist_log_marks: PersistLogMarks = lambda log_marks: None,
     ) -> None:  # fmt: skip
         self.write_cache_hits = self.read_cache_hits = self.cache_misses = self.resident_hits = 0
         self.epoch = 0
@@ -69,7 +69,7 @@ class MemoryLedgerStorage:
         self._flushing: Ledgers = {}
         self._deleted: set[int] = set()
         self._limit = limit
-        self.persist_marks = persist_marks
+        self.persist_log_marks = persist_log_marks
         self._checkpoint: _MemoryCheckpoint | None = None
 
     # -- reactor --
@@ -160,11 +160,11 @@ class MemoryLedgerStorage:
     def is_full(self) -> bool:
         return self.pending_bytes() >= self._limit
 
-    def begin_checkpoint(self, marks: Sequence[JournalPosition]) -> ICheckpoint | None:
+    def begin_checkpoint(self, log_marks: Sequence[JournalPosition]) -> ICheckpoint | None:
         if self._checkpoint is not None:
             return None
         self._flushing, self._active = self._active, {}
-        self._checkpoint = checkpoint = _MemoryCheckpoint(self, marks)
+        self._checkpoint = checkpoint = _MemoryCheckpoint(self, log_marks)
         return checkpoint
 
     # -- threads --
@@ -228,10 +228,10 @@ class MemoryStorageFactory:
 
     def open(
         self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
-        make_index: IndexFactory, persist_marks: PersistMarks,
+        make_index: IndexFactory, persist_log_marks: PersistLogMarks,
     ) -> ILedgerStorage:  # fmt: skip
         """Open a storage in memory with the ledgers in :attr:`stored`, and append it to :attr:`opened`."""
-        self.opened.append(MemoryLedgerStorage(self.stored, settings.write_cache_bytes, persist_marks))
+        self.opened.append(MemoryLedgerStorage(self.stored, settings.write_cache_bytes, persist_log_marks))
         return self.opened[-1]
 
 
@@ -239,20 +239,20 @@ class MemoryStorageFactory:
 class _MemoryCheckpoint:
     n_directories = 1
 
-    def __init__(self, storage: MemoryLedgerStorage, marks: Sequence[JournalPosition]) -> None:
+    def __init__(self, storage: MemoryLedgerStorage, log_marks: Sequence[JournalPosition]) -> None:
         self._storage = storage
-        self._marks = tuple(marks)
+        self._log_marks = tuple(log_marks)
         self._written = False
 
     def write(self, directory: int) -> None:
         self._storage.write_flushing()
         self._written = True
 
-    def persist_marks(self) -> None:
+    def persist_log_marks(self) -> None:
         if not self._written:
             raise StorageError("nothing was written")
-        self._storage.persist_marks(self._marks)
-        self._storage.stored.marks = self._marks
+        self._storage.persist_log_marks(self._log_marks)
+        self._storage.stored.log_marks = self._log_marks
 
     def finish(self) -> None:
         self._storage.end_checkpoint(self._written)

@@ -70,12 +70,12 @@ class ListJournal:
         if self.error is not None:
             raise self.error
 
-    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+    def replay(self, log_mark: JournalPosition) -> Iterator[bytes]:
         return iter(())
 
-    def release(self, mark: JournalPosition) -> None:
+    def release(self, log_mark: JournalPosition) -> None:
         self._check()
-        self.released.append(mark)
+        self.released.append(log_mark)
 
     def prepare(self) -> bool:
         self.unprepared -= 1

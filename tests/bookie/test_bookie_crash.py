@@ -66,7 +66,7 @@ def rotation(life: Life) -> None:
 
 
 def checkpoints(life: Life) -> None:
-    """Entry logs fill and rotate, marks move, journal files go and come back."""
+    """Entry logs fill and rotate, log marks move, journal files go and come back."""
     for turn in range(5):
         for ledger_id in (1, 2, 3):
             life.add(run(ledger_id, turn * 4, 4, size=250))
@@ -82,7 +82,7 @@ def checkpoints(life: Life) -> None:
 
 
 def adds_during_a_checkpoint(life: Life) -> None:
-    """What arrives between the swap and the mark is in the next checkpoint, or in the journal."""
+    """What arrives between the swap and the log mark is in the next checkpoint, or in the journal."""
     for turn in range(3):
         life.add(run(1, turn * 6, 6, size=200))
         life.drain()
@@ -228,7 +228,7 @@ class CrashTests(SynchronousTestCase):
         self._survives(rotation, 100)
 
     def test_checkpoints(self) -> None:
-        """Entry log, index, mark and the end of journal files (S7, S8)."""
+        """Entry log, index, log mark and the end of journal files (S7, S8)."""
         self._survives(checkpoints, 100)
 
     def test_packed_rows(self) -> None:
@@ -261,7 +261,7 @@ class CrashTests(SynchronousTestCase):
         self._survives(checkpoints, 200, lives=(second_start, third_start))
 
     def test_several_directories(self) -> None:
-        """Two journals and two ledger directories: no mark ahead of its journal (S7)."""
+        """Two journals and two ledger directories: no log mark ahead of its journal (S7)."""
         self._survives(checkpoints, 200, Parts(n_journals=2, n_ledger_dirs=2), (second_start,))
 
     def test_deferred_sync(self) -> None:
@@ -328,19 +328,21 @@ class FaultTests(SynchronousTestCase):
         self.assertEqual(len(life.failures), 1)
 
 
-class _MarksFirst:
-    """A checkpoint that moves the marks before the data is durable."""
+class _LogMarksFirst:
+    """A checkpoint that moves the log marks before the data is durable."""
 
-    def __init__(self, checkpoint: ICheckpoint, marks: Sequence[LogMark], positions: Sequence[JournalPosition]) -> None:
+    def __init__(
+        self, checkpoint: ICheckpoint, log_marks: Sequence[LogMark], positions: Sequence[JournalPosition]
+    ) -> None:
         self._checkpoint = checkpoint
-        self._marks = list(zip(marks, positions, strict=True))
+        self._log_marks = list(zip(log_marks, positions, strict=True))
         self.n_directories = checkpoint.n_directories
-        self.persist_marks = checkpoint.persist_marks
+        self.persist_log_marks = checkpoint.persist_log_marks
         self.finish = checkpoint.finish
 
     def write(self, directory: int) -> None:
-        for mark, position in self._marks:
-            mark.advance(position)
+        for log_mark, position in self._log_marks:
+            log_mark.advance(position)
         self._checkpoint.write(directory)
 
 
@@ -355,13 +357,13 @@ def with_journal(planted: type[Journal]) -> Parts:
 
 
 def open_with_marks_first(*args: Any) -> Store:
-    """Planted bug: the mark runs ahead of the data."""
+    """Planted bug: the log mark runs ahead of the data."""
     store = Store.open(*args)
     begin = store.storage.begin_checkpoint
 
     def begin_checkpoint(positions: Sequence[JournalPosition]) -> object:
         checkpoint = begin(positions)
-        return None if checkpoint is None else _MarksFirst(checkpoint, store.marks, positions)
+        return None if checkpoint is None else _LogMarksFirst(checkpoint, store.log_marks, positions)
 
     store.storage.begin_checkpoint = begin_checkpoint  # type: ignore[method-assign,assignment]
     return store

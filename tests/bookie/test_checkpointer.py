@@ -18,7 +18,7 @@ class CheckpointTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
         self.checkpointer = self.rig.engine.checkpointer
-        self.mark = self.rig.store.marks[0]
+        self.log_mark = self.rig.store.log_marks[0]
 
     def test_timer(self) -> None:
         """The timer checkpoints again and again, and ends with the stop."""
@@ -27,34 +27,34 @@ class CheckpointTests(SynchronousTestCase):
         for first in (0, 1):
             self.rig.add(run(1, first))
             self.rig.drain()
-            before = self.mark.position
+            before = self.log_mark.position
             self.rig.clock.advance(10)
             self.rig.drain()
-            self.assertGreater(self.mark.position, before)
+            self.assertGreater(self.log_mark.position, before)
         self.successResultOf(self.checkpointer.stop())
         self.assertEqual(self.rig.clock.getDelayedCalls(), [])
 
     def test_mark_is_of_the_swap(self) -> None:
-        """S7: what completes while a checkpoint is written is above its mark."""
+        """S7: what completes while a checkpoint is written is above its log mark."""
         self.rig.add(run(1, 0))
         self.rig.drain()
-        at_swap = self.rig.engine.commits[0].mark
+        at_swap = self.rig.engine.commits[0].log_mark
         checkpointing = self.checkpointer.checkpoint()
         self.rig.add(run(1, 1))
         self.rig.executor.step("journal-0")
-        self.assertGreater(self.rig.engine.commits[0].mark, at_swap)
+        self.assertGreater(self.rig.engine.commits[0].log_mark, at_swap)
         for thread in ("flush-0", "flush"):
             self.rig.executor.step(thread)
         self.assertTrue(self.successResultOf(checkpointing))
-        self.assertEqual(self.mark.position, at_swap)
+        self.assertEqual(self.log_mark.position, at_swap)
 
     def test_unsynced_is_not_marked(self) -> None:
-        """S7: a mark never stands beyond what the journal itself has on disk."""
+        """S7: a log mark never stands beyond what the journal itself has on disk."""
         self.rig.add(run(1, 0), deferred=True)
         self.rig.drain()
         self.checkpointer.checkpoint()
         self.rig.drain()
-        self.assertEqual(self.mark.position, JournalPosition())
+        self.assertEqual(self.log_mark.position, JournalPosition())
 
     def test_one_at_a_time(self) -> None:
         """A checkpoint that is asked for while one is written is that one."""
@@ -85,19 +85,19 @@ class CheckpointTests(SynchronousTestCase):
         self.assertEqual(list(directory.index.rows(1)), [])
 
     def test_failure(self) -> None:
-        """One that fails moves no mark and loses nothing; the next one makes good."""
+        """One that fails moves no log mark and loses nothing; the next one makes good."""
         self.rig.add(run(1, 0))
         self.rig.drain()
         self.rig.fail("pwrite", "/ledger0/")
         failing = self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertFalse(self.successResultOf(failing))
-        self.assertEqual((self.mark.position, self.rig.checkpointed), (JournalPosition(), [FAILED]))
+        self.assertEqual((self.log_mark.position, self.rig.checkpointed), (JournalPosition(), [FAILED]))
         self.assertIsNotNone(self.rig.bookie.cached(1, 0))
         again = self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertTrue(self.successResultOf(again))
-        self.assertGreater(self.mark.position, JournalPosition())
+        self.assertGreater(self.log_mark.position, JournalPosition())
 
     def test_size(self) -> None:
         """The bytes of a checkpoint that wrote entries are recorded, those of an empty one are not."""
@@ -162,7 +162,7 @@ class DirectoryTests(SynchronousTestCase):
         self.checkpointing = self.rig.engine.checkpointer.checkpoint()
 
     def test_threads(self) -> None:
-        """Each directory is written in a thread of its own, and the marks move when the last one is done."""
+        """Each directory is written in a thread of its own, and the log marks move when the last one is done."""
         self.assertEqual(self.executor.busy_threads(), ["flush-0", "flush-1"])
         self.executor.step("flush-1")
         self.assertEqual(self.executor.busy_threads(), ["flush-0"])
@@ -172,12 +172,12 @@ class DirectoryTests(SynchronousTestCase):
         self.assertTrue(self.successResultOf(self.checkpointing))
 
     def test_one_fails(self) -> None:
-        """A directory that fails doesn't keep the other one from being written; no mark moves."""
+        """A directory that fails doesn't keep the other one from being written; no log mark moves."""
         self.rig.fail("pwrite", "/ledger0/")
         self.executor.step("flush-0")
         self.assertNoResult(self.checkpointing)
         self.executor.step("flush-1")
         self.assertFalse(self.successResultOf(self.checkpointing))
-        self.assertEqual(self.rig.store.marks[0].position, JournalPosition())
+        self.assertEqual(self.rig.store.log_marks[0].position, JournalPosition())
         self.assertIsNotNone(self.rig.bookie.cached(0, 0))
         self.assertIsNone(self.rig.bookie.cached(1, 0))

@@ -69,12 +69,12 @@ class EngineTests(SynchronousTestCase):
         self.assertEqual(peer.replies(), add_replies(run(1, 0, 3), Status.EIO))
         self.assertEqual(len(self.rig.failures), 1)
         self.flushLoggedErrors(OSError)
-        before = self.rig.store.marks[0].position
+        before = self.rig.store.log_marks[0].position
         stopping = Deferred.fromCoroutine(self.engine.stop())
         peer.leave()
         self.rig.drain()
         self.successResultOf(stopping)
-        self.assertEqual(self.rig.store.marks[0].position, before)
+        self.assertEqual(self.rig.store.log_marks[0].position, before)
 
     def test_metrics(self) -> None:
         """Replies, writes and groups are counted."""

@@ -37,7 +37,7 @@ class FailedSyncTests(SynchronousTestCase):
         self._survives(".txn", 10)
 
     def test_names(self) -> None:
-        """Of the name of a journal file: no mark begins to refer to a file that the power cut may take (S7)."""
+        """Of the name of a journal file: no log mark begins to refer to a file that the power cut may take (S7)."""
         self._survives("/journal0/current", 5, "sync_directory")
 
 
@@ -83,7 +83,7 @@ class KilledTests(SynchronousTestCase):
             forget_failures(self)
 
     def test_ledger_directory(self) -> None:
-        """Names in a ledger directory: no journal file goes that the mark needs which the power cut leaves (S7)."""
+        """Names in a ledger directory: no journal file goes that the log mark needs which the power cut leaves (S7)."""
         self._survives("/ledgers0/current", 7)
 
     def test_entry_logs(self) -> None:

@@ -98,16 +98,16 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual(self.journal.calls, ["sync"])
         self.assertEqual(self.events, [(b"", None), "flush"])
 
-    def test_mark(self) -> None:
-        """S7: the mark follows completed and synced groups only."""
+    def test_log_mark(self) -> None:
+        """S7: the log mark follows completed and synced groups only."""
         self.append(b"abc")
         self.executor.run_one()
-        self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 0))
         self.executor.deliver()
-        self.assertEqual(self.commit.mark, JournalPosition(1, 3))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 3))
         self.append(b"d", sync=False)
         self.executor.drain()
-        self.assertEqual(self.commit.mark, JournalPosition(1, 3))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 3))
 
     def test_busy(self) -> None:
         """A journal is busy from an append on, until nothing was appended for a while."""
@@ -206,7 +206,7 @@ class DeferredSyncTests(GroupCommitTestCase):
         self.clock.advance(1)
         self.executor.drain()
         self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
-        self.assertEqual(self.commit.mark, JournalPosition(1, 1))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 1))
 
     def test_a_sync_in_between(self) -> None:
         """A group that is synced anyway makes the timer needless."""
@@ -217,7 +217,7 @@ class DeferredSyncTests(GroupCommitTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_mixed(self) -> None:
-        """In a mixed group they are complete behind the write, the others behind the sync, and so is the mark (S7)."""
+        """In a mixed group they are complete behind the write, the others and the log mark behind the sync (S7)."""
         self.append(b"a")
         self.append(b"b", sync=False)
         sync = self.journal.sync
@@ -225,14 +225,14 @@ class DeferredSyncTests(GroupCommitTestCase):
         def syncing() -> JournalPosition:
             self.executor.deliver()
             self.events.append("syncing")
-            self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+            self.assertEqual(self.commit.log_mark, JournalPosition(1, 0))
             return sync()
 
         self.journal.sync = syncing  # type: ignore[method-assign]
         self.executor.drain()
         self.assertEqual(self.journal.calls, [(b"ab", False), "sync"])
         self.assertEqual(self.events, [(b"b", None), "flush", "syncing", (b"a", None), "flush"])
-        self.assertEqual(self.commit.mark, JournalPosition(1, 2))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 2))
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_mixed_is_written_first(self) -> None:
@@ -390,7 +390,7 @@ class FailureTests(GroupCommitTestCase):
         self.append(b"a")
         self.executor.drain()
         self.assertEqual(self._errors(), [StorageFailedError])
-        self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 0))
         self.flushLoggedErrors(OSError)
 
     def test_failed_release(self) -> None:

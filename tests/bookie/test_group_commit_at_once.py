@@ -20,10 +20,10 @@ class AtOnceTests(GroupCommitTestCase):
         self.append(b"a")
         self.executor.run_one()
         self.assertEqual((self.journal.calls, self.events), ([("begun", b"a")], []))
-        self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 0))
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), "flush"])
-        self.assertEqual(self.commit.mark, JournalPosition(1, 1))
+        self.assertEqual(self.commit.log_mark, JournalPosition(1, 1))
         self.assertEqual((self.commit.queued_bytes, self.commit.blocked_seconds), (0, 0))
 
     def test_turn(self) -> None:
@@ -130,7 +130,7 @@ class AtOnceTests(GroupCommitTestCase):
         self.assertEqual(errors, [StorageFailedError] * 3)
         self.assertEqual((len(self.failures), self.journal.calls), (1, []))
         self.assertIsInstance(self.journal.error, OSError)
-        self.assertEqual((self.commit.mark, self.commit.queued_bytes), (JournalPosition(1, 0), 0))
+        self.assertEqual((self.commit.log_mark, self.commit.queued_bytes), (JournalPosition(1, 0), 0))
         self.flushLoggedErrors(OSError)
 
     def test_close(self) -> None:

@@ -84,16 +84,16 @@ class FlushThreadTests(SynchronousTestCase):
     """The flush thread of a ledger directory raises what is no error of the disk."""
 
     def test_checkpoint(self) -> None:
-        """The checkpoint fails and is logged, no mark moves, adds are taken, and the next checkpoint succeeds (S7)."""
+        """The checkpoint fails and is logged, no log mark moves, adds are taken, the next checkpoint succeeds (S7)."""
         rig = Rig()
         rig.add(run(1, 0, 5))
         rig.drain()
         begin = rig.storage.begin_checkpoint
-        checkpoint = begin([commit.mark for commit in rig.engine.commits])
+        checkpoint = begin([commit.log_mark for commit in rig.engine.commits])
         assert checkpoint is not None
         write = checkpoint.write
         checkpoint.write = fail  # type: ignore[assignment, method-assign]
-        rig.storage.begin_checkpoint = lambda marks: checkpoint  # type: ignore[method-assign]
+        rig.storage.begin_checkpoint = lambda log_marks: checkpoint  # type: ignore[method-assign]
         failing = rig.engine.checkpointer.checkpoint()
         rig.drain()
         self.assertFalse(self.successResultOf(failing))

@@ -10,7 +10,7 @@ from examples.bookie_process import BookieProcess
 
 _OPTIONS = (
     *("--bookiePort=0", "--advertisedAddress=127.0.0.1", "--allowLoopback=true"),
-    # Small files and frequent checkpoints, so that faults fall into rotations, flushes and marks as well.
+    # Small files and frequent checkpoints, so that faults fall into rotations, flushes and log marks as well.
     *("--journalMaxSizeMB=4", "--journalPreAllocSizeMB=1", "--flushInterval=500"),
     *("--logSizeLimit=16777216", "--minUsableSizeForEntryLogCreation=0"),
 )

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.logger import capturedLogs
 
-from bookkeeper_twisted.bookie.admin import DirectoryUsage, JournalMark, Phase, StoredFiles
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, LastLogMark, Phase, StoredFiles
 from bookkeeper_twisted.errors import InvalidCookieError, NotEnoughBookiesError
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -116,10 +116,10 @@ class BookieApiTests(HttpCase):
 
     def test_marks(self) -> None:
         """The mark of each journal, byte for byte as by Apache's bookie."""
-        self.admin.journal_marks = (JournalMark(0x1A1FBBC8C1B, 248320),)
+        self.admin.stored_log_marks = (LastLogMark(0x1A1FBBC8C1B, 248320),)
         answer = self.ask("/api/v1/bookie/last_log_mark")
         self.assertEqual((answer.status, answer.body), captured("last_log_mark"))
-        self.admin.journal_marks = (JournalMark(1, 2), JournalMark(3, 4))
+        self.admin.stored_log_marks = (LastLogMark(1, 2), LastLogMark(3, 4))
         self.assertEqual(len(json.loads(self.ask("/api/v1/bookie/last_log_mark").body)), 2)
 
     def test_expand_storage(self) -> None:

@@ -17,7 +17,7 @@ from examples.bookie_process import BookieProcess
 
 ROUNDS = 30
 IN_FLIGHT = 1000
-# Small files and frequent checkpoints, so that the kills fall into rotations, flushes and marks as well.
+# Small files and frequent checkpoints, so that the kills fall into rotations, flushes and log marks as well.
 _OPTIONS = (
     *("--bookieId=b", "--bookiePort=0", "--advertisedAddress=127.0.0.1", "--allowLoopback=true"),
     *("--journalMaxSizeMB=1", "--journalPreAllocSizeMB=1", "--flushInterval=100"),

@@ -26,7 +26,7 @@ PLANTED_TESTS = (
         for name in ("first_error", "no_fence", "one_negative", "start")
     ),
     "tests.simulation.test_plants.PlantTests",
-    "tests.storage.test_checkpoint.CrashTests.test_plant_early_mark",
+    "tests.storage.test_checkpoint.CrashTests.test_plant_early_log_mark",
     "tests.storage.test_checkpoint.CrashTests.test_plant_no_sync",
     "tests.storage.journal.test_journal_crash.PlantedBugTests",
     "tests.testing.contracts.metadata.test_cluster_admin_contract.PlantedBugTests",

@@ -104,8 +104,9 @@ PLANTS = (
         where="LedgerStorage.open",
     ),
     Plant(
-        "marks move before every directory is written", "storage/checkpoint.py",
-        "len(self._written) < self.n_directories", "not self._written", _CHECKPOINT, where="Checkpoint.persist_marks",
+        "log marks move before every directory is written", "storage/checkpoint.py",
+        "len(self._written) < self.n_directories", "not self._written", _CHECKPOINT,
+        where="Checkpoint.persist_log_marks",
     ),
     Plant(
         "a directory that failed counts as written", "storage/checkpoint.py",
@@ -122,8 +123,8 @@ PLANTS = (
         "directory.not_written()", "directory.written()", _CHECKPOINT, where="Checkpoint.finish",
     ),
     Plant(
-        "a checkpoint whose marks failed succeeds", "storage/checkpoint.py",
-        "self._ended(self._marked)", "self._ended(len(self._written) == self.n_directories)", _CHECKPOINT,
+        "a checkpoint whose log marks failed succeeds", "storage/checkpoint.py",
+        "self._ended(self._log_marks_moved)", "self._ended(len(self._written) == self.n_directories)", _CHECKPOINT,
         where="Checkpoint.finish",
     ),
     Plant(
@@ -132,8 +133,8 @@ PLANTS = (
         where="Checkpoint.__init__",
     ),
     Plant(
-        "marks are taken after the caches are swapped", "bookie/checkpointer.py",
-        "self._storage.begin_checkpoint(marks)",
+        "log marks are taken after the caches are swapped", "bookie/checkpointer.py",
+        "self._storage.begin_checkpoint(log_marks)",
         "self._storage.begin_checkpoint([commit.journal.position for commit in self._commits])", _CHECKPOINT,
         where="Checkpointer.checkpoint",
     ),
@@ -213,32 +214,32 @@ PLANTS = (
     ),
     Plant(
         "an older copy of an index is served", "storage/ledger_storage.py",
-        "index.complete and index.commits < marked", "False", _OLDER, where="_open_index",
+        "index.complete and index.commits < least_commits", "False", _OLDER, where="_open_index",
     ),
     Plant(
-        "an index that is as new as the mark is refused", "storage/ledger_storage.py",
-        "index.commits < marked", "index.commits <= marked", _OLDER, where="_open_index",
+        "an index that is as new as the log mark is refused", "storage/ledger_storage.py",
+        "index.commits < least_commits", "index.commits <= least_commits", _OLDER, where="_open_index",
     ),
     Plant(
-        "the marks do not have the commits of the indexes", "bookie/lifecycle/store.py",
-        "mark.advance(position, commits)", "mark.advance(position)", _STORE, where="Store.open",
+        "the log marks do not have the commits of the indexes", "bookie/lifecycle/store.py",
+        "log_mark.advance(position, commits)", "log_mark.advance(position)", _STORE, where="Store.open",
     ),
     Plant(
-        "a new index is older than the mark", "storage/rebuild.py",
-        "IndexBatch(complete=True, least_commits=marked)", "IndexBatch(complete=True)", [*_OLDER, *_REBUILD],
+        "a new index is older than the log mark", "storage/rebuild.py",
+        "IndexBatch(complete=True, least_commits=least_commits)", "IndexBatch(complete=True)", [*_OLDER, *_REBUILD],
         where="rebuild_index",
     ),
     Plant(
         "the states in an outdated index are taken for the present ones", "storage/rebuild.py",
-        "if index.commits < marked: ...", "pass", _REBUILD, where="_without_runs",
+        "if index.commits < least_commits: ...", "pass", _REBUILD, where="_without_runs",
     ),
     Plant(
         "the number of commits is only in memory", "storage/index/run_index.py",
         "save_commits(self._writer, self._next(batch))", "pass", _CONTRACT, where="SqliteRunIndex._commit",
     ),
     Plant(
-        "only the mark of one journal is looked at", "storage/journal/log_mark.py",
+        "only the log mark of one journal is looked at", "storage/journal/log_mark.py",
         "filter(_NAME.fullmatch, fs.list(directory))", "['lastMark']",
-        ["tests.storage.journal.test_log_mark", *_STORE], where="marked_commits",
+        ["tests.storage.journal.test_log_mark", *_STORE], where="log_mark_commits",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plants in ``storage/journal`` and in what a start does with marks and cookies."""
+"""Plants in ``storage/journal`` and in what a start does with log marks and cookies."""
 
 from .plant import Plant
 
@@ -8,7 +8,7 @@ _FORMAT = ["tests.storage.journal.test_format"]
 _FILES = ["tests.storage.journal.test_files", "tests.storage.journal.test_journal"]
 _SIZES = ["tests.storage.journal.test_known_sizes", "tests.storage.journal.test_replay"]
 _CRASHES = "tests.storage.journal.test_journal_crash"
-_MARK = ["tests.storage.journal.test_log_mark"]
+_LOG_MARK = ["tests.storage.journal.test_log_mark"]
 _COOKIES = ["tests.storage.test_cookies"]
 
 PLANTS = (
@@ -44,7 +44,7 @@ PLANTS = (
         "error.errno in NO_FILES", "False", ["tests.storage.journal.test_files"], where="JournalFiles._is_itself",
     ),
     Plant(
-        "a mark counts as durable because it was read", "storage/journal/log_mark.py",
+        "a log mark counts as durable because it was read", "storage/journal/log_mark.py",
         "JournalPosition()", "self.position", ["tests.storage.journal.test_log_mark"], where="LogMark.__init__",
     ),
     Plant(
@@ -183,11 +183,11 @@ PLANTS = (
         _REPLAY, where="JournalReplay._check_predecessor",
     ),
     Plant(
-        "a mark whose file is missing passes", "storage/journal/replay.py",
-        "not ids or ids[0] != mark.file_id", "not ids", _REPLAY, where="JournalReplay.records",
+        "a log mark whose file is missing passes", "storage/journal/replay.py",
+        "not ids or ids[0] != log_mark.file_id", "not ids", _REPLAY, where="JournalReplay.records",
     ),
     Plant(
-        "a file that ends before the mark passes", "storage/journal/replay.py",
+        "a file that ends before the log mark passes", "storage/journal/replay.py",
         "start > file.size()", "False", _REPLAY, where="JournalReplay.records",
     ),
     Plant(
@@ -225,7 +225,7 @@ PLANTS = (
         "self._fs.sync_directory(self._directory)", "", _FILES, where="JournalFiles.release",
     ),
     Plant(
-        "the file of the mark is released", "storage/journal/files.py",
+        "the file of the log mark is released", "storage/journal/files.py",
         "i < file_id", "i <= file_id", _FILES, where="JournalFiles.release",
     ),
     Plant(
@@ -317,22 +317,22 @@ PLANTS = (
         "self.previous = self.newest", "pass", _SIZES, where="KnownSizes.record",
     ),
     Plant(
-        "a mark may move back", "storage/journal/log_mark.py",
-        "if position < self.position or position <= self._durable:\n    return", "", _MARK, where="LogMark.advance",
+        "a log mark may move back", "storage/journal/log_mark.py",
+        "if position < self.position or position <= self._durable:\n    return", "", _LOG_MARK, where="LogMark.advance",
     ),
     Plant(
-        "a mark moves before every directory has it", "storage/journal/log_mark.py",
+        "a log mark moves before every directory has it", "storage/journal/log_mark.py",
         "for directory, count in zip(self._directories, commits or repeat(0), strict=False): ...",
         "self.position = position\nfor directory, count in zip(self._directories, commits or repeat(0)): ...",
-        _MARK, where="LogMark.advance",
+        _LOG_MARK, where="LogMark.advance",
     ),
     Plant(
-        "a longer mark file passes for a mark", "storage/journal/log_mark.py",
-        "_SIZE + 1", "_SIZE", _MARK, where="_valid",
+        "a longer log mark file passes for a log mark", "storage/journal/log_mark.py",
+        "_SIZE + 1", "_SIZE", _LOG_MARK, where="_valid",
     ),
     Plant(
-        "a damaged mark passes for a mark", "storage/journal/log_mark.py",
-        "data == _checked(numbers)", "len(data) > _MARK.size", _MARK, where="_valid",
+        "a damaged log mark passes for a log mark", "storage/journal/log_mark.py",
+        "data == _checked(numbers)", "len(data) > _POSITION.size", _LOG_MARK, where="_valid",
     ),
     Plant(
         "the cookie of a directory is not compared", "storage/cookies.py",

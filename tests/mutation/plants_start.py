@@ -66,9 +66,9 @@ PLANTS = (
         "range(checkpoint.n_directories)", "range(1)", _STORE, where="checkpoint_now",
     ),
     Plant(
-        "a start persists marks before it flushes", "bookie/lifecycle/replay.py",
+        "a start persists log marks before it flushes", "bookie/lifecycle/replay.py",
         "for directory in range(checkpoint.n_directories): ...",
-        "checkpoint.persist_marks()\nfor directory in range(checkpoint.n_directories): ...", _STORE,
+        "checkpoint.persist_log_marks()\nfor directory in range(checkpoint.n_directories): ...", _STORE,
         where="checkpoint_now",
     ),
     Plant(
@@ -80,7 +80,7 @@ PLANTS = (
     ),
     Plant(
         "a start releases the journals that a full disk needs", "bookie/engine.py",
-        "commit.make_ready()", "commit.release_files(commit.mark)", ["tests.bookie.lifecycle.test_service"],
+        "commit.make_ready()", "commit.release_files(commit.log_mark)", ["tests.bookie.lifecycle.test_service"],
         where="Engine.start",
     ),
     Plant(
@@ -111,12 +111,12 @@ PLANTS = (
         'self._log.failure("a completion failed")', "raise", _GROUPS, where="GroupCommit._call",
     ),
     Plant(
-        "deferred-sync items move the mark", "bookie/group_commit.py",
+        "deferred-sync items move the log mark", "bookie/group_commit.py",
         "early.durable = self.journal.durable", "early.durable = self.journal.position", _GROUPS,
         where="GroupCommit._complete_early",
     ),
     Plant(
-        "the mark is where the journal was written", "bookie/group_commit.py",
+        "the log mark is where the journal was written", "bookie/group_commit.py",
         "group.durable = self.journal.durable", "group.durable = self.journal.position", _GROUPS,
         where="GroupCommit._record_end",
     ),

@@ -106,9 +106,9 @@ PLANTS = (
         where="replace_file",
     ),
     Plant(
-        "the highest mark of the directories is taken", "storage/journal/log_mark.py",
+        "the highest log mark of the directories is taken", "storage/journal/log_mark.py",
         "min(valid, default=JournalPosition())", "max(valid, default=JournalPosition())",
-        ["tests.storage.journal.test_log_mark"], where="read_mark",
+        ["tests.storage.journal.test_log_mark"], where="read_log_mark",
     ),
     Plant(
         "a new journal file follows one that is not durable", "storage/journal/journal.py",
@@ -117,7 +117,7 @@ PLANTS = (
     ),
     Plant(
         "a start relies on the name of a journal file that may not be durable", "storage/journal/replay.py",
-        "ids and ids[-1] > mark.file_id and self._is_empty(ids[-1])", "False",
+        "ids and ids[-1] > log_mark.file_id and self._is_empty(ids[-1])", "False",
         ["tests.bookie.test_failed_sync_crash.FailedSyncTests.test_names"], where="JournalReplay.records",
     ),
     Plant(

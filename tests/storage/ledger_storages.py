@@ -25,17 +25,17 @@ DIRECTORIES = ("/l0", "/l1")
 
 
 @attrs.define
-class Marks:
-    """Remembers the marks it is given; fails when it is told to."""
+class LogMarks:
+    """Remembers the log marks it is given; fails when it is told to."""
 
     written: list[tuple[JournalPosition, ...]] = attrs.field(factory=list)
     error: Exception | None = None
 
-    def persist(self, marks: Sequence[JournalPosition]) -> None:
+    def persist(self, log_marks: Sequence[JournalPosition]) -> None:
         """What a storage calls in the end of a checkpoint."""
         if self.error is not None:
             raise self.error
-        self.written.append(tuple(marks))
+        self.written.append(tuple(log_marks))
 
 
 def make_directories(disk: SimDisk, directories: Sequence[str] = DIRECTORIES) -> SimDisk:
@@ -47,7 +47,7 @@ def make_directories(disk: SimDisk, directories: Sequence[str] = DIRECTORIES) ->
 
 def open_storage(
     disk: SimDisk,
-    persist: Callable[[Sequence[JournalPosition]], None] = lambda marks: None,
+    persist: Callable[[Sequence[JournalPosition]], None] = lambda log_marks: None,
     settings: StorageSettings = SMALL,
     directories: Sequence[str] = DIRECTORIES,
     make_index: IndexFactory = SimIndex.open,
@@ -57,7 +57,7 @@ def open_storage(
 
 
 def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
-    """A whole checkpoint, with ``number`` as its mark."""
+    """A whole checkpoint, with ``number`` as its log mark."""
     begun = storage.begin_checkpoint([JournalPosition(1, number)])
     assert begun is not None
     try:
@@ -67,10 +67,10 @@ def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
 
 
 def write(begun: ICheckpoint) -> None:
-    """All directories of a checkpoint in turn, then the marks."""
+    """All directories of a checkpoint in turn, then the log marks."""
     for directory in range(begun.n_directories):
         begun.write(directory)
-    begun.persist_marks()
+    begun.persist_log_marks()
 
 
 def compact(
@@ -147,13 +147,13 @@ class LedgerStorageTestCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.disk = make_directories(SimDisk())
-        self.marks = Marks()
-        self.storage = open_storage(self.disk, self.marks.persist)
+        self.log_marks = LogMarks()
+        self.storage = open_storage(self.disk, self.log_marks.persist)
 
     def restart(self, settings: StorageSettings = SMALL) -> LedgerStorage:
         """Opens what a power cut leaves that keeps nothing pending."""
         self.disk = self.disk.crash(())
-        self.storage = open_storage(self.disk, self.marks.persist, settings)
+        self.storage = open_storage(self.disk, self.log_marks.persist, settings)
         return self.storage
 
     def check(self, ledger_id: int, entry_ids: range, salt: int = 0) -> None:

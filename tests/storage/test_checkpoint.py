@@ -17,7 +17,7 @@ from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSett
 from ..simulated_disk.crash import Facts, enumerate_crashes
 from ..simulated_disk.sim_disk import SimDisk
 from .entries import run, uneven
-from .ledger_storages import DIRECTORIES, Marks, checkpoint, make_directories, open_storage, read, write
+from .ledger_storages import DIRECTORIES, LogMarks, checkpoint, make_directories, open_storage, read, write
 
 TINY = StorageSettings(log_size_limit=1900, write_cache_bytes=1 << 20)
 
@@ -27,8 +27,8 @@ class CheckpointTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.disk = make_directories(SimDisk())
-        self.marks = Marks()
-        self.storage = open_storage(self.disk, self.marks.persist)
+        self.log_marks = LogMarks()
+        self.storage = open_storage(self.disk, self.log_marks.persist)
 
     def begin(self, number: int = 1) -> ICheckpoint:
         begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
@@ -65,7 +65,7 @@ class CheckpointTests(SynchronousTestCase):
         begun.finish()
 
     def test_marks_come_last(self) -> None:
-        """When the marks are written, every entry and state of both directories is durable (S7)."""
+        """When the log marks are written, every entry and state of both directories is durable (S7)."""
         seen = []
 
         def persist(_: Sequence[JournalPosition]) -> None:
@@ -80,19 +80,19 @@ class CheckpointTests(SynchronousTestCase):
         self.assertEqual(seen, [([(0, 9)], [(0, 19)], LedgerRow(1, b"key", True))])
 
     def test_marks_without_entries(self) -> None:
-        """The marks move even if there is nothing else to write, and no log is made for it."""
+        """The log marks move even if there is nothing else to write, and no log is made for it."""
         checkpoint(self.storage, 5)
-        self.assertEqual(self.marks.written, [(JournalPosition(1, 5),)])
+        self.assertEqual(self.log_marks.written, [(JournalPosition(1, 5),)])
         self.assertEqual([n for n in self.disk.list("/l0") if n.endswith(".log")], [])
 
-    def test_failed_marks(self) -> None:
-        """If only the marks could not be written the entries count as written; a full disk is told apart."""
+    def test_failed_log_marks(self) -> None:
+        """If only the log marks could not be written the entries count as written; a full disk is told apart."""
         for error, expected in (
             (OSError(errno.EIO, "x"), StorageError),
             (OSError(errno.ENOSPC, "x"), NoWritableDirectoryError),
         ):
             self.storage.add(run(1, 0, 10))
-            self.marks.error = error
+            self.log_marks.error = error
             begun = self.begin()
             self.assertRaises(expected, write, begun)
             begun.finish()
@@ -109,7 +109,7 @@ class CheckpointTests(SynchronousTestCase):
         begun = self.begin()
         self.assertRaises(StorageError, write, begun)
         begun.finish()
-        self.assertEqual(self.marks.written, [])
+        self.assertEqual(self.log_marks.written, [])
         self.assertEqual(self.storage.pending_bytes(), 560)
         checkpoint(self.storage)
         after = open_storage(self.disk.crash(()))
@@ -117,7 +117,7 @@ class CheckpointTests(SynchronousTestCase):
         self.assertEqual(after.ledger(1), LedgerRow(1, b"key", True))
 
     def test_mark_after_a_failure(self) -> None:
-        """The checkpoint after a failed one writes what that one did not, before its mark (trap 12)."""
+        """The checkpoint after a failed one writes what that one did not, before its log mark (trap 12)."""
         self.storage.add(run(1, 0, 10))
         self.disk.fail(errno.EIO, when=lambda op: op.name == "sync")
         begun = self.begin(1)
@@ -125,24 +125,24 @@ class CheckpointTests(SynchronousTestCase):
         self.assertRaises(StorageError, write, begun)
         begun.finish()
         checkpoint(self.storage, 2)
-        self.assertEqual(self.marks.written, [(JournalPosition(1, 2),)])
+        self.assertEqual(self.log_marks.written, [(JournalPosition(1, 2),)])
         after = open_storage(self.disk.crash(()))
         for entry_id in range(15):
             expected = run(1, entry_id, salt=1 if entry_id >= 5 else 0).entry(entry_id)
             self.assertEqual(read(after, 1, entry_id), expected)
 
     def test_directories_do_not_wait(self) -> None:
-        """Directories are written in any order, and the marks not before all of them are (S7)."""
+        """Directories are written in any order, and the log marks not before all of them are (S7)."""
         self.storage.add(run(0, 0, 10))
         self.storage.add(run(1, 0, 10))
         begun = self.begin()
         begun.write(1)
-        self.assertRaises(StorageError, begun.persist_marks)
-        self.assertEqual(self.marks.written, [])
+        self.assertRaises(StorageError, begun.persist_log_marks)
+        self.assertEqual(self.log_marks.written, [])
         begun.write(0)
-        begun.persist_marks()
+        begun.persist_log_marks()
         begun.finish()
-        self.assertEqual(len(self.marks.written), 1)
+        self.assertEqual(len(self.log_marks.written), 1)
         self.assertEqual(self.storage.pending_bytes(), 0)
 
     def test_dropped(self) -> None:
@@ -168,7 +168,7 @@ class Work:
     """
 
     def __init__(self, disk: SimDisk, began: Callable[[Promised], None], ended: Callable[[int], None]) -> None:
-        self.mark = LogMark(disk, DIRECTORIES, "lastMark")
+        self.log_mark = LogMark(disk, DIRECTORIES, "lastMark")
         self.storage = open_storage(disk, self._persist, TINY)
         self.entries: dict[tuple[int, int], bytes] = {}
         self.states: dict[int, LedgerRow] = {}
@@ -176,8 +176,8 @@ class Work:
         self._ended = ended
         self._number = 0
 
-    def _persist(self, marks: Sequence[JournalPosition]) -> None:
-        self.mark.advance(marks[0], [directory.index.commits for directory in self.storage.directories])
+    def _persist(self, log_marks: Sequence[JournalPosition]) -> None:
+        self.log_mark.advance(log_marks[0], [directory.index.commits for directory in self.storage.directories])
 
     def add(self, entries: EntryRun) -> None:
         self.storage.add(entries)
@@ -236,7 +236,7 @@ class FaultTests(SynchronousTestCase):
     """EIO and ENOSPC at every operation of the workload."""
 
     def test_every_operation(self) -> None:
-        """Nothing is lost from memory, the mark stays true, and the next checkpoint succeeds."""
+        """Nothing is lost from memory, the log mark stays true, and the next checkpoint succeeds."""
         for error in (errno.EIO, errno.ENOSPC):
             number, failed = 0, True
             while failed:
@@ -257,7 +257,7 @@ class FaultTests(SynchronousTestCase):
                 self.assertFalse(failed, "one fault fails one checkpoint")
                 failed = True
                 self._check_memory(work)
-                self._check_mark(disk, promised)
+                self._check_log_mark(disk, promised)
         disk.heal()
         work.checkpoint()
         after = disk.crash(())
@@ -269,8 +269,8 @@ class FaultTests(SynchronousTestCase):
         for (ledger_id, entry_id), data in work.entries.items():
             self.assertEqual(read(work.storage, ledger_id, entry_id), data)
 
-    def _check_mark(self, disk: SimDisk, promised: list[Promised]) -> None:
-        """A power cut now: the mark is one whose data is there (S7)."""
+    def _check_log_mark(self, disk: SimDisk, promised: list[Promised]) -> None:
+        """A power cut now: the log mark is one whose data is there (S7)."""
         after = disk.crash(())
         position = LogMark(after, DIRECTORIES, "lastMark").position
         storage = open_storage(after, settings=TINY)
@@ -294,7 +294,7 @@ class CrashTests(SynchronousTestCase):
     """A power cut at every operation of the workload (safety 5.6)."""
 
     def test_power_cuts(self) -> None:
-        """Whatever survives, each directory's mark names a checkpoint whose data is all there (S7, S9)."""
+        """Whatever survives, each directory's log mark names a checkpoint whose data is all there (S7, S9)."""
         report = enumerate_crashes(self._work, self._recover, seed=1)
         self.assertEqual(report.violations[:1], [])
         self.assertGreater(report.states, 200)
@@ -311,15 +311,15 @@ class CrashTests(SynchronousTestCase):
 
         self.assertTrue(enumerate_crashes(work, self._recover, seed=1, second_every=0).violations)
 
-    def test_plant_early_mark(self) -> None:
-        """A mark that is written before its data is caught (S7)."""
+    def test_plant_early_log_mark(self) -> None:
+        """A log mark that is written before its data is caught (S7)."""
 
         def work(disk: SimDisk, facts: Facts) -> None:
             make_directories(disk)
 
             def began(promised: Promised) -> None:
                 facts.append(promised)
-                planted.mark.advance(JournalPosition(1, promised.number))
+                planted.log_mark.advance(JournalPosition(1, promised.number))
 
             planted = Work(disk, began, facts.append)
             planted.all()
@@ -333,17 +333,17 @@ class CrashTests(SynchronousTestCase):
     def _recover(self, disk: SimDisk, facts: Facts) -> None:
         make_directories(disk)
         storage = open_storage(disk, settings=TINY)
-        mark = LogMark(disk, DIRECTORIES, "lastMark").position.offset
+        log_mark = LogMark(disk, DIRECTORIES, "lastMark").position.offset
         finished = max((fact for fact in facts if isinstance(fact, int)), default=0)
-        self.assertGreaterEqual(mark, finished)
+        self.assertGreaterEqual(log_mark, finished)
         begun = {fact.number: fact for fact in facts if isinstance(fact, Promised)}
-        if mark:
-            self._check_marked(storage, begun[mark], begun)
+        if log_mark:
+            self._check_log_marked(storage, begun[log_mark], begun)
         storage.add(run(1, 100, 3))
         checkpoint(storage)
         self.assertEqual(read(storage, 1, 102), run(1, 100, 3).entry(102))
 
-    def _check_marked(self, storage: LedgerStorage, marked: Promised, begun: dict[int, Promised]) -> None:
+    def _check_log_marked(self, storage: LedgerStorage, marked: Promised, begun: dict[int, Promised]) -> None:
         """An entry may be there in a newer form already, that of a checkpoint which was cut off."""
         for key, data in marked.entries.items():
             newer = {later.entries[key] for later in begun.values() if later.number >= marked.number}

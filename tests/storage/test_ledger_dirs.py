@@ -17,10 +17,10 @@ class NameTests(SynchronousTestCase):
         self.assertEqual(ledger_dirs.entry_log_name(10), "a.log")
         self.assertEqual(ledger_dirs.current("/data/j"), "/data/j/current")
 
-    def test_marks(self) -> None:
-        """One journal has one mark; of several each has its number."""
-        self.assertEqual(ledger_dirs.mark_name(0, 1), "lastMark")
-        self.assertEqual([ledger_dirs.mark_name(i, 2) for i in range(2)], ["lastMark.0", "lastMark.1"])
+    def test_log_marks(self) -> None:
+        """One journal has one log mark; of several each has its number."""
+        self.assertEqual(ledger_dirs.log_mark_name(0, 1), "lastMark")
+        self.assertEqual([ledger_dirs.log_mark_name(i, 2) for i in range(2)], ["lastMark.0", "lastMark.1"])
 
     def test_directory_of_a_ledger(self) -> None:
         """A ledger belongs to directory and journal number id mod n, never a negative one."""

@@ -19,7 +19,7 @@ from .entries import mixed, row, run, uneven
 from .ledger_storages import (
     SMALL,
     LedgerStorageTestCase,
-    Marks,
+    LogMarks,
     checkpoint,
     open_storage,
     read,
@@ -236,7 +236,7 @@ class OpenTests(LedgerStorageTestCase):
         for ledger_dirs, index_dirs in (((), ()), (("/l0", "/l1"), ("/l0",))):
             self.assertRaises(
                 StorageError, LedgerStorage.open, self.disk, ledger_dirs, index_dirs, SMALL, SimIndex.open,
-                self.marks.persist,
+                self.log_marks.persist,
             )  # fmt: skip
 
     def test_index_lost(self) -> None:
@@ -367,10 +367,10 @@ class FullDiskTests(LedgerStorageTestCase):
             self.assertRaises(NoWritableDirectoryError, checkpoint, self.storage)
             self.disk.heal()
             self.check(1, range(10))
-        self.assertEqual(self.marks.written, [])
+        self.assertEqual(self.log_marks.written, [])
         self.assertEqual(self.storage.failed_checkpoints, 5)
         checkpoint(self.storage, 7)
-        self.assertEqual(self.marks.written, [(JournalPosition(1, 7),)])
+        self.assertEqual(self.log_marks.written, [(JournalPosition(1, 7),)])
         self.restart()
         self.check(1, range(10))
 
@@ -383,10 +383,10 @@ class SqliteTests(SynchronousTestCase):
         paths = [os.path.join(self.mktemp(), name) for name in ("a", "b")]
         for path in paths:
             os.makedirs(path)
-        fs, marks = RealFileSystem(), Marks()
+        fs, log_marks = RealFileSystem(), LogMarks()
 
         def opened() -> LedgerStorage:
-            return LedgerStorage.open(fs, paths, paths, SMALL, SqliteRunIndex.open, marks.persist)
+            return LedgerStorage.open(fs, paths, paths, SMALL, SqliteRunIndex.open, log_marks.persist)
 
         storage = opened()
         for first in range(0, 60, 6):

@@ -27,7 +27,7 @@ from bookkeeper_twisted.testing.contracts.storage_life import ENTRIES
 
 from ..simulated_disk.sim_disk import SimDisk
 from ..simulated_disk.sim_index import SimIndex
-from .ledger_storages import DIRECTORIES, SMALL, Marks, compact, make_directories, open_storage
+from .ledger_storages import DIRECTORIES, SMALL, LogMarks, compact, make_directories, open_storage
 
 
 class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
@@ -37,7 +37,7 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
 
     def setUp(self) -> None:
         self.disk: Any = make_directories(SimDisk())
-        self.written = Marks()
+        self.written = LogMarks()
         self.failing = False
         self.storage = self.open()
         self.n_unpacked = 0
@@ -123,7 +123,7 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
     def fail_writes(self, failing: bool) -> None:
         self.failing = failing
 
-    def marks(self) -> tuple[JournalPosition, ...]:
+    def log_marks(self) -> tuple[JournalPosition, ...]:
         return self.written.written[-1]
 
 

@@ -12,14 +12,14 @@ from .ledger_storages import DIRECTORIES, LedgerStorageTestCase, checkpoint, ope
 
 
 class OlderIndexTests(LedgerStorageTestCase):
-    """The marks tell how many commits each index has."""
+    """The log marks tell how many commits each index has."""
 
     def test_index_of_before(self) -> None:
         """An older copy of an index is refused, in each directory: it would deny what was flushed since (S5)."""
-        mark = LogMark(self.disk, DIRECTORIES, "lastMark")
+        log_mark = LogMark(self.disk, DIRECTORIES, "lastMark")
 
-        def persist(marks: Sequence[JournalPosition]) -> None:
-            mark.advance(marks[0], [directory.index.commits for directory in self.storage.directories])
+        def persist(log_marks: Sequence[JournalPosition]) -> None:
+            log_mark.advance(log_marks[0], [directory.index.commits for directory in self.storage.directories])
 
         self.storage = open_storage(self.disk, persist)
         self.storage.add(run(1, 0, 100))
@@ -39,6 +39,6 @@ class OlderIndexTests(LedgerStorageTestCase):
         self.check(1, range(200))
         self.disk.commit("/l1/index.sim", before, b"")
         self.restart(StorageSettings(rebuild_index=True))
-        for _ in range(2):  # the rebuilt index is as new as the mark, even before the first checkpoint
+        for _ in range(2):  # the rebuilt index is as new as the log mark, even before the first checkpoint
             self.check(1, range(200))
             self.restart()

@@ -132,7 +132,7 @@ class RebuildTests(SynchronousTestCase):
         self.assertEqual([*index.ledgers()], [known[0], LedgerRow(2, b"", True)])
 
     def test_outdated_states(self) -> None:
-        """States in an index that is older than the mark may be outdated: fenced meanwhile, or not deleted (S3, S5)."""
+        """States in an index older than the log mark may be outdated: fenced meanwhile, or not deleted (S3, S5)."""
         disk = SimDisk()
         write_log(disk, [run(1, 0, 5), run(2, 0, 5)])
         known = [LedgerRow(1, b"key"), LedgerRow(2, b"two", True, forgotten_at=1_700_000_000)]
@@ -278,10 +278,10 @@ class JavaStoreTests(SynchronousTestCase):
         for name in STORES:
             store = java_store(name)
             disk, paths = store.disk(), store.ledger_directories()
-            storage = LedgerStorage.open(disk, paths, paths, REBUILD, SimIndex.open, lambda marks: None)
+            storage = LedgerStorage.open(disk, paths, paths, REBUILD, SimIndex.open, lambda log_marks: None)
             served += self.check(name, storage)
             storage.close()
-            again = LedgerStorage.open(disk, paths, paths, StorageSettings(), SimIndex.open, lambda marks: None)
+            again = LedgerStorage.open(disk, paths, paths, StorageSettings(), SimIndex.open, lambda log_marks: None)
             self.check(name, again)
         self.assertGreater(served, 300)
 
@@ -295,7 +295,7 @@ class JavaStoreTests(SynchronousTestCase):
                 disk.make_directories(path)
             storage = LedgerStorage.open(
                 disk, paths, real, REBUILD, lambda _, path, fresh: SqliteRunIndex.open(RealFileSystem(), path, fresh),
-                lambda marks: None,
+                lambda log_marks: None,
             )  # fmt: skip
             self.addCleanup(storage.close)
             self.assertGreater(self.check(name, storage), 10)
@@ -308,7 +308,7 @@ class JavaStoreTests(SynchronousTestCase):
                 continue
             store = java_store(name)
             paths = store.ledger_directories()
-            storage = LedgerStorage.open(store.disk(), paths, paths, REBUILD, SimIndex.open, lambda marks: None)
+            storage = LedgerStorage.open(store.disk(), paths, paths, REBUILD, SimIndex.open, lambda log_marks: None)
             dangling = {(d["ledgerId"], d["entryId"]) for d in manifest.get("danglingLocations", ())}
             for ledger_id, entries in manifest["current"].items():
                 for each in entries:

@@ -22,5 +22,5 @@ class MemoryLedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
 
         self.storage.fail_write = fail
 
-    def marks(self) -> tuple[JournalPosition, ...]:
-        return tuple(self.storage.stored.marks)
+    def log_marks(self) -> tuple[JournalPosition, ...]:
+        return tuple(self.storage.stored.log_marks)

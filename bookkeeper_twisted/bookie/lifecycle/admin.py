@@ -22,7 +22,7 @@ from ...metrics import JournalGroup, new_registry, pieces
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME
 from ...storage.interfaces import IFileSystem
-from ...storage.journal.log_mark import read_marks
+from ...storage.journal.log_mark import read_log_marks
 from ...storage.ledger_dirs import current
 from ..admin import (
     ADMINISTRATOR,
@@ -30,7 +30,7 @@ from ..admin import (
     DirectoryUsage,
     IBackgroundWork,
     IBookieAdmin,
-    JournalMark,
+    LastLogMark,
     Phase,
     StoredFiles,
 )
@@ -73,16 +73,16 @@ class ServedDirectories:
             names(FileKind.INDEX, paths.indexes),
         )
 
-    def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, in the order of the configuration."""
-        return self._executor.submit("read", self._marks)
+    def log_marks(self) -> "Deferred[Sequence[LastLogMark]]":
+        """Read the log mark of each journal, in the order of the configuration."""
+        return self._executor.submit("read", self._log_marks)
 
-    def _marks(self) -> Sequence[JournalMark]:
+    def _log_marks(self) -> Sequence[LastLogMark]:
         directories = [current(path) for path in self._paths.ledgers]
         for path in directories:
-            self._fs.list(path)  # raises an error if the directory is missing, unlike read_marks, which returns 0
-        marks = read_marks(self._fs, directories, len(self._paths.journals))
-        return [JournalMark(mark.file_id, mark.offset) for mark in marks]
+            self._fs.list(path)  # raises an error if the directory is missing, unlike read_log_marks, which returns 0
+        log_marks = read_log_marks(self._fs, directories, len(self._paths.journals))
+        return [LastLogMark(log_mark.file_id, log_mark.offset) for log_mark in log_marks]
 
     def check(self) -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration."""
@@ -252,9 +252,9 @@ class BookieAdmin:
         """List the files of journals, entry logs and indexes."""
         return maybeDeferred(lambda: self._serving().directories.files())
 
-    def marks(self) -> "Deferred[Sequence[JournalMark]]":
-        """Read the replay mark of each journal, where replay begins after a crash, in configuration order."""
-        return maybeDeferred(lambda: self._serving().directories.marks())
+    def log_marks(self) -> "Deferred[Sequence[LastLogMark]]":
+        """Read the log mark of each journal, where replay begins after a crash, in configuration order."""
+        return maybeDeferred(lambda: self._serving().directories.log_marks())
 
     def check_directories(self) -> "Deferred[None]":
         """Compare the cookies in all directories and in the metadata store with the configuration."""

@@ -1,9 +1,10 @@
-"""Replays the journals at the start: stores the records that follow each journal's replay mark.
+"""Replays the journals at the start: stores the records that follow each journal's log mark.
 
-The replay mark of a journal is the position up to which all records are in the entry logs and indexes.  A replay is
-idempotent, and a crash may interrupt it anywhere: no journal file is deleted or recycled and no mark moves before the
-checkpoint that follows the replay.  When the write cache is full during the replay, a checkpoint writes the cached
-entries to disk, but moves no mark.  If a ledger disk has no space for the entries, all replayed entries stay in memory.
+The log mark of a journal is the position up to which all records are in the entry logs and indexes.  A replay is
+idempotent, and a crash may interrupt it anywhere: no journal file is deleted or recycled and no log mark moves before
+the checkpoint that follows the replay.  When the write cache is full during the replay, a checkpoint writes the cached
+entries to disk, but moves no log mark.  If a ledger disk has no space for the entries, all replayed entries stay in
+memory.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,41 +49,41 @@ class ReplayProgress:
 
 
 def replay(
-    journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition],
+    journals: Sequence[IJournal], storage: ILedgerStorage, log_marks: Sequence[JournalPosition],
     progress: ReplayProgress | None = None,
 ) -> int:  # fmt: skip
     """Store the records of all journals.
 
     :param journals: the journals, in the order of the configuration.
-    :param marks: the replay mark of each journal, which the last checkpoint wrote.
+    :param log_marks: the log mark of each journal, which the last checkpoint wrote.
     :param progress: updated during the replay.
     :returns: the number of replayed entries.
     :raises JournalDamageError: a journal lacks records that were durable.
     """
     progress = progress or ReplayProgress()
     progress.journals = len(journals)
-    player = _Player(storage, marks, progress)
-    for number, (journal, mark) in enumerate(zip(journals, marks, strict=True), 1):
+    player = _Player(storage, log_marks, progress)
+    for number, (journal, log_mark) in enumerate(zip(journals, log_marks, strict=True), 1):
         progress.journal = number
-        player.play(journal.replay(mark))
+        player.play(journal.replay(log_mark))
     progress.ended = True
     return progress.n_entries
 
 
-def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
+def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]) -> bool:
     """Run a complete checkpoint, and return when it has ended; no other work may run at the same time.
 
-    :param marks: the new replay mark of each journal; the storage has every record before this position.
-    :returns: False if a disk had no space: the entries stay in memory, and no mark has moved.
+    :param log_marks: the new log mark of each journal; the storage has every record before this position.
+    :returns: False if a disk had no space: the entries stay in memory, and no log mark has moved.
     :raises StorageError: the checkpoint failed for another reason.
     """
-    checkpoint = storage.begin_checkpoint(marks)
+    checkpoint = storage.begin_checkpoint(log_marks)
     if checkpoint is None:
         return True
     try:
         for directory in range(checkpoint.n_directories):
             checkpoint.write(directory)
-        checkpoint.persist_marks()
+        checkpoint.persist_log_marks()
     except StorageError as error:
         if not is_disk_full(error):
             raise
@@ -98,11 +99,11 @@ class _Player:
     _log = Logger()
 
     def __init__(
-        self, storage: ILedgerStorage, marks: Sequence[JournalPosition], progress: ReplayProgress
+        self, storage: ILedgerStorage, log_marks: Sequence[JournalPosition], progress: ReplayProgress
     ) -> None:
         self._progress = progress
         self._storage = storage
-        self._marks = marks
+        self._log_marks = log_marks
         self._ledger_id = -1
         self._next = -1
         self._bytes = 0
@@ -143,7 +144,7 @@ class _Player:
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
             return
         if self._has_space and self._storage.is_full():
-            self._has_space = checkpoint_now(self._storage, self._marks)
+            self._has_space = checkpoint_now(self._storage, self._log_marks)
         self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
         self._progress.n_entries += len(entries)
 

@@ -379,9 +379,9 @@ class BookieService(Service):
         last = await self.engine.stop()
         if last is not None:
             self._log.info(
-                "bookie {bookie_id}: last checkpoint up to {marks}, {last.entries} entries and {last.n_bytes} bytes "
-                "flushed in {ms:.0f} ms", bookie_id=self.bookie_id, last=last, ms=last.seconds * 1000,
-                marks=", ".join(f"{journal_name(mark.file_id)}:{mark.offset}" for mark in last.marks),
+                "bookie {bookie_id}: last checkpoint up to {log_marks}, {last.entries} entries and {last.n_bytes} "
+                "bytes flushed in {ms:.0f} ms", bookie_id=self.bookie_id, last=last, ms=last.seconds * 1000,
+                log_marks=", ".join(f"{journal_name(each.file_id)}:{each.offset}" for each in last.log_marks),
             )  # fmt: skip
 
     async def _listen(self) -> None:

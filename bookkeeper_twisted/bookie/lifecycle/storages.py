@@ -13,7 +13,7 @@ from zope.interface import Attribute, Interface, implementer
 from ...config.bookie import BookieConfig
 
 if TYPE_CHECKING:
-    from ...storage.checkpoint import PersistMarks
+    from ...storage.checkpoint import PersistLogMarks
     from ...storage.interfaces import IFileSystem, ILedgerStorage, IndexFactory
     from ...storage.ledger_storage import StorageSettings
 
@@ -27,14 +27,14 @@ class ILedgerStorageFactory(Interface):
 
     def open(
         fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
-        make_index: "IndexFactory", persist_marks: "PersistMarks",
+        make_index: "IndexFactory", persist_log_marks: "PersistLogMarks",
     ) -> "ILedgerStorage":  # fmt: skip
         """Open a storage in existing directories; the call blocks.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: the directory of the index of each ledger directory, in the same order.
         :param make_index: opens the index of a directory.
-        :param persist_marks: called at the end of each checkpoint, with the replay marks that were passed to it at its
+        :param persist_log_marks: called at the end of each checkpoint, with the log marks that were passed to it at its
             begin.
         :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
             do.
@@ -57,12 +57,12 @@ class EntryLogStorageFactory:
 
     def open(
         self, fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
-        make_index: "IndexFactory", persist_marks: "PersistMarks",
+        make_index: "IndexFactory", persist_log_marks: "PersistLogMarks",
     ) -> "ILedgerStorage":  # fmt: skip
         """Open a storage of entry logs and indexes in existing directories; the call blocks."""
         from ...storage.ledger_storage import LedgerStorage
 
-        return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)
+        return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_log_marks)
 
 
 def ledger_storage_factory(config: BookieConfig) -> ILedgerStorageFactory:

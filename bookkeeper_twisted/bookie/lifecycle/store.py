@@ -1,4 +1,4 @@
-"""The files of a bookie as one object: journals, their replay marks, and the ledger storage.
+"""The files of a bookie as one object: journals, their log marks, and the ledger storage.
 
 All methods block.  The bookie's service calls them on the flush thread, before it serves and after it has served.
 """
@@ -13,7 +13,7 @@ from ...storage.journal.files import JournalSettings
 from ...storage.journal.interfaces import IJournal
 from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
-from ...storage.ledger_dirs import current, distinct, journal_ids, make_currents, mark_name
+from ...storage.ledger_dirs import current, distinct, journal_ids, log_mark_name, make_currents
 from ...storage.ledger_storage import StorageSettings
 from .replay import ReplayProgress, checkpoint_now, replay
 from .storages import EntryLogStorageFactory, ILedgerStorageFactory
@@ -62,7 +62,7 @@ class Store:
     """
 
     journals: Sequence[IJournal]
-    marks: Sequence[LogMark]
+    log_marks: Sequence[LogMark]
     storage: ILedgerStorage
     n_replayed: int = 0
     disk_full: bool = False
@@ -73,7 +73,7 @@ class Store:
         journal_settings: JournalSettings, storage_settings: StorageSettings,
         storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
-        """Open journals, their replay marks and the ledger storage, without replaying records.
+        """Open journals, their log marks and the ledger storage, without replaying records.
 
         :param paths: the directories, which exist and are locked.
         :param make_index: opens an index, or makes a new one.
@@ -81,18 +81,18 @@ class Store:
         :param salt: random bytes, from which the headers of journal files are computed, so that no client can write an
             entry that looks like such a header.
         :param storages: opens the ledger storage.
-        :raises StorageError: a journal, a mark or the ledger storage cannot be opened.
+        :raises StorageError: a journal, a log mark or the ledger storage cannot be opened.
         """
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
-        marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
+        log_marks = [LogMark(fs, ledger_dirs, log_mark_name(index, count)) for index in range(count)]
 
         def persist(positions: Sequence[JournalPosition]) -> None:
-            # A checkpoint calls this after it has committed the indexes.  Each replay mark also stores how many commits
+            # A checkpoint calls this after it has committed the indexes.  Each log mark also stores how many commits
             # each index has, so that the next start notices if an index has lost commits.
             commits = [directory.index.commits for directory in storage.directories]
-            for mark, position in zip(marks, positions, strict=True):
-                mark.advance(position, commits)
+            for log_mark, position in zip(log_marks, positions, strict=True):
+                log_mark.advance(position, commits)
 
         storage = storages.open(
             fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, persist
@@ -104,17 +104,18 @@ class Store:
         except BaseException:
             storage.close()
             raise
-        return cls(journals, marks, storage)
+        return cls(journals, log_marks, storage)
 
     def recover(self, progress: ReplayProgress | None = None) -> None:
-        """Replay the journals and run a checkpoint, which moves each replay mark to the end of its journal.
+        """Replay the journals and run a checkpoint, which moves each log mark to the end of its journal.
 
-        If a ledger disk is full, the replay marks and the journals stay unchanged, and a later checkpoint writes the
+        If a ledger disk is full, the log marks and the journals stay unchanged, and a later checkpoint writes the
         replayed entries.
 
         :param progress: updated while the journals are replayed.
         """
-        self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks], progress)
+        positions = [log_mark.position for log_mark in self.log_marks]
+        self.n_replayed = replay(self.journals, self.storage, positions, progress)
         ends = [journal.durable for journal in self.journals]
         self.disk_full = not checkpoint_now(self.storage, ends)
         if self.disk_full:

@@ -45,24 +45,24 @@ class MaintainedJournal:
     """
 
     def __init__(
-        self, fs: IFileSystem, commit: GroupCommit, number: int, read_mark: Callable[[], JournalPosition],
+        self, fs: IFileSystem, commit: GroupCommit, number: int, read_log_mark: Callable[[], JournalPosition],
         executor: IStorageExecutor,
     ) -> None:  # fmt: skip
         """
-        :param read_mark: reads the journal's replay mark from disk; it blocks.
+        :param read_log_mark: reads the journal's log mark from disk; it blocks.
         """
         self.fs = fs
         self.path = commit.journal.directory
         self.number = number
         self._commit = commit
-        self._read_mark = read_mark
+        self._read_log_mark = read_log_mark
         self._executor = executor
 
     async def scrub(self) -> JournalScrub:
-        """Begin a scrub of the journal records after the replay mark."""
-        durable = self._commit.mark
-        mark = await self.in_thread(self._read_mark)
-        return JournalScrub(self.fs, self.path, mark, durable)
+        """Begin a scrub of the journal records after the log mark."""
+        durable = self._commit.log_mark
+        log_mark = await self.in_thread(self._read_log_mark)
+        return JournalScrub(self.fs, self.path, log_mark, durable)
 
     def in_thread(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run a small piece of a scrub, ``work(*args)``, on the maintenance thread of the first ledger directory."""

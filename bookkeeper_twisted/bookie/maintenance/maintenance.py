@@ -13,8 +13,8 @@ from ...limits.adaptive import AdaptiveThrottles
 from ...limits.throttle import Rate, Throttles
 from ...metrics import MaintenanceMetrics, ScrubMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
-from ...storage.journal.log_mark import read_mark
-from ...storage.ledger_dirs import mark_name
+from ...storage.journal.log_mark import read_log_mark
+from ...storage.ledger_dirs import log_mark_name
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from .compactor import Compactor
@@ -106,7 +106,7 @@ class Maintenance:
         paths, count = [directory.storage.path for directory in self.directories], len(engine.commits)
         return [
             MaintainedJournal(
-                fs, commit, len(paths) + index, partial(read_mark, fs, paths, mark_name(index, count)), executor
+                fs, commit, len(paths) + index, partial(read_log_mark, fs, paths, log_mark_name(index, count)), executor
             )
             for index, commit in enumerate(engine.commits)
         ]

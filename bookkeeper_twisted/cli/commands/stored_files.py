@@ -14,7 +14,7 @@ from ...arguments import hex_number, whole_number
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.file_listing import FileKind, files_of
 from ...storage.inspection import logs_of_id
-from ...storage.journal.log_mark import read_marks
+from ...storage.journal.log_mark import read_log_marks
 from ...storage.ledger_dirs import ENTRY_LOG_SUFFIX, current, entry_log_name, journal_name
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
 from ..shell_rows import Formats, ShellRow
@@ -22,7 +22,7 @@ from ..shell_text import line
 
 
 @attrs.frozen
-class ReplayMark(ShellRow):
+class JournalLogMark(ShellRow):
     """The position at which the replay of a journal would begin.
 
     :ivar directory: directory of the journal, as in the configuration.
@@ -78,13 +78,13 @@ def check_exists(shell: ShellContext, paths: Iterable[str]) -> None:
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
-    """Print the last mark (``lastMark``) of each journal: the position at which its replay would begin."""
+    """Print the last log mark (``lastMark``) of each journal: the position at which its replay would begin."""
     config = shell.config
     check_exists(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
-    marks = read_marks(shell.world.store.disk, directories, len(config.journal_directories))
-    for directory, mark in zip(config.journal_directories, marks, strict=True):
-        shell.show(ReplayMark(directory, mark.file_id, mark.offset))
+    log_marks = read_log_marks(shell.world.store.disk, directories, len(config.journal_directories))
+    for directory, log_mark in zip(config.journal_directories, log_marks, strict=True):
+        shell.show(JournalLogMark(directory, log_mark.file_id, log_mark.offset))
     return OK
 
 
@@ -165,7 +165,7 @@ async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
 LOG_OPERAND = Argument(("entry_log",), "id of an entry log, decimal, or its file name or path")
 
 COMMANDS = (
-    Command("lastmark", "Print from where the journals are replayed", lastmark, row=ReplayMark),
+    Command("lastmark", "Print from where the journals are replayed", lastmark, row=JournalLogMark),
     Command(
         "listfilesondisc", "List the files in the directories of journals, ledgers and indexes", listfilesondisc,
         (

@@ -14,7 +14,7 @@ import attrs
 
 from ...errors import DamageError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
-from ..journal.log_mark import marked_commits
+from ..journal.log_mark import log_mark_commits
 from ..ledger_dirs import entry_log_name
 from ..rebuild import BATCH_ROWS
 from . import ledger_data
@@ -67,7 +67,7 @@ def import_index(
         heads = Heads(fs, lambda log_id: posixpath.join(directory, entry_log_name(log_id)))
         with closing(heads), opened(fs, index_directory, LOCATIONS, open_key_values) as locations:
             import_rows(index, located_rows(_locations(locations), heads), known, imported)
-        index.commit(IndexBatch(complete=True, least_commits=marked_commits(fs, directory)))
+        index.commit(IndexBatch(complete=True, least_commits=log_mark_commits(fs, directory)))
     finally:
         index.close()
     return imported

@@ -19,7 +19,7 @@ from ...errors import NoWritableDirectoryError, StorageError
 from ..entry_log.reader import EntryLogReader
 from ..entry_log.writer import EntryLogWriter, first_free_id
 from ..interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow
-from ..journal.log_mark import marked_commits
+from ..journal.log_mark import log_mark_commits
 from ..ledger_dirs import directory_index, entry_log_ids, entry_log_name, log_bytes
 from ..rebuild import BATCH_ROWS
 from .importing import Imported, commit_states, import_rows
@@ -96,7 +96,7 @@ def regroup(
             with closing(make_index(fs, index_path, True)) as index, closing(writer):
                 commit_states(index, states_of(fs, mine.values()))
                 import_rows(index, copier.copied(mine, writer), set(mine), imported)
-                index.commit(IndexBatch(complete=True, least_commits=marked_commits(fs, path)))
+                index.commit(IndexBatch(complete=True, least_commits=log_mark_commits(fs, path)))
             next_id = max(next_id, first_free_id(fs, path))
     return imported
 

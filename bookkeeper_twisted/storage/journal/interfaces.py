@@ -63,16 +63,16 @@ class IJournal(Interface):
     def sync() -> JournalPosition:
         """Make all written groups of records durable; return the position of their end."""
 
-    def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record after ``mark``, in order.  Call this before the first write only.
+    def replay(log_mark: JournalPosition) -> Iterator[bytes]:
+        """Yield the body of each record after ``log_mark``, in order.  Call this before the first write only.
 
         :raises bookkeeper_twisted.errors.JournalDamageError: records are missing that were durable.
         """
 
-    def release(mark: JournalPosition) -> None:
-        """Recycle or delete the journal files that end before ``mark``; keep the newest of these files as backups.
+    def release(log_mark: JournalPosition) -> None:
+        """Recycle or delete the journal files that end before ``log_mark``; keep the newest of these files as backups.
 
-        :param mark: the new mark; no later replay begins before it.
+        :param log_mark: the new log mark; no later replay begins before it.
         """
 
     def prepare() -> bool:

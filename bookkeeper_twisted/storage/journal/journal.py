@@ -72,14 +72,14 @@ class Journal:
         """Return the number of recycled files that became journal files again so far."""
         return self._files.recycled
 
-    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+    def replay(self, log_mark: JournalPosition) -> Iterator[bytes]:
         self._check()
         if self._file is not None:
             raise StorageError(f"the journal in {self.directory} is being written: too late for a replay")
         files = self._files
         replay = JournalReplay(self._fs, self.directory, files.ids, files.sizes, self._settings.alignment)
         try:
-            yield from replay.records(mark)
+            yield from replay.records(log_mark)
         except Exception as error:
             self._failure = error
             raise
@@ -138,10 +138,10 @@ class Journal:
                 raise
         return self.durable
 
-    def release(self, mark: JournalPosition) -> None:
+    def release(self, log_mark: JournalPosition) -> None:
         self._check()
         try:
-            self._files.release(mark.file_id)
+            self._files.release(log_mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
                 return  # no file descriptor is left; the next call of this method also deletes these files

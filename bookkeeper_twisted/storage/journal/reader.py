@@ -98,7 +98,7 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.identity is None:
             return self._foreign_records(max(offset, self.start))
-        # a replay mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the
+        # a log mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the
         # sector
         return self._own_records(self.identity, max(offset // SECTOR * SECTOR, self.start))
 

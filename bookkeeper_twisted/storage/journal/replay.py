@@ -1,4 +1,4 @@
-"""Replays the journal of a directory from its replay mark on: yields every durable record, or raises an error.
+"""Replays the journal of a directory from its log mark on: yields every durable record, or raises an error.
 
 A *group* is the records that were written and synced together.  The *end* of a file is the end of its last valid group.
 The trailer of each group has a durable position: the position up to which the journal was durable when the group was
@@ -61,8 +61,8 @@ class JournalReplay:
 
     :ivar end: the end of the journal, once :meth:`records` is exhausted.
     :ivar cuts: the torn tails that were cut off.
-    :ivar unused: id of the newest file if it has no group of records and does not contain the mark; the caller deletes
-        this file.
+    :ivar unused: id of the newest file if it has no group of records and does not contain the log mark; the caller
+        deletes this file.
     """
 
     def __init__(
@@ -81,20 +81,20 @@ class JournalReplay:
         self._sizes = sizes
         self._alignment = alignment
 
-    def records(self, mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record behind ``mark``.
+    def records(self, log_mark: JournalPosition) -> Iterator[bytes]:
+        """Yield the body of each record behind ``log_mark``.
 
         :raises JournalDamageError: durable records are missing.
         """
-        self.end = mark
-        ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
-        if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
-            raise _damage(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
+        self.end = log_mark
+        ids = [file_id for file_id in self._ids if file_id >= log_mark.file_id]
+        if log_mark.file_id > 0 and (not ids or ids[0] != log_mark.file_id):
+            raise _damage(f"{self._path(log_mark.file_id)} is missing: the mark is in it, at {log_mark.offset}")
         self._check_newest()
-        if ids and ids[-1] > mark.file_id and self._is_empty(ids[-1]):
+        if ids and ids[-1] > log_mark.file_id and self._is_empty(ids[-1]):
             self.unused = ids.pop()
         for index, file_id in enumerate(ids):
-            start = mark.offset if file_id == mark.file_id else 0
+            start = log_mark.offset if file_id == log_mark.file_id else 0
             file = self._fs.open(self._path(file_id))
             try:
                 if start > file.size():

@@ -20,14 +20,14 @@ class JournalScrub:
     :ivar damages: one text for each damage found so far, with file and offset.
     """
 
-    def __init__(self, fs: IFileSystem, directory: str, mark: JournalPosition, durable: JournalPosition) -> None:
-        """:param mark: the position at which a replay would begin.
+    def __init__(self, fs: IFileSystem, directory: str, log_mark: JournalPosition, durable: JournalPosition) -> None:
+        """:param log_mark: the position at which a replay would begin.
         :param durable: the position up to which the journal is durable; the scrub ends there.
         """
         self.damages: list[str] = []
         self._fs = fs
         self._directory = directory
-        self._mark = mark
+        self._log_mark = log_mark
         self._durable = durable
         self._steps = self._run()
 
@@ -44,7 +44,8 @@ class JournalScrub:
         self._steps.close()
 
     def _run(self) -> Generator[int, None, None]:
-        ids = [i for i in journal_ids(self._fs, self._directory) if self._mark.file_id <= i <= self._durable.file_id]
+        first, last = self._log_mark.file_id, self._durable.file_id
+        ids = [i for i in journal_ids(self._fs, self._directory) if first <= i <= last]
         for number, file_id in enumerate(ids, 1):
             try:
                 yield from self._verify(file_id, ids[number:])
@@ -58,7 +59,7 @@ class JournalScrub:
                 self._found(file_id, f"{self._path(file_id)}: the disk cannot read it: {error.strerror}")
 
     def _verify(self, file_id: int, later: Sequence[int]) -> Iterator[int]:
-        start = self._mark.offset if file_id == self._mark.file_id else 0
+        start = self._log_mark.offset if file_id == self._log_mark.file_id else 0
         end = self._needed_end(file_id, later)
         file = self._fs.open(self._path(file_id), direct=True)
         try:

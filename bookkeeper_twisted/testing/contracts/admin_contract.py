@@ -103,12 +103,12 @@ class BookieAdminContract(SynchronousTestCase):
         for names, suffix in ((files.journals, ".txn"), (files.entry_logs, ".log"), (files.indexes, ".sqlite")):
             self.assertTrue(all(name.endswith(suffix) and "/" not in name for name in names), names)
 
-    def test_marks(self) -> None:
-        """Each journal has a replay mark."""
-        marks = self.settled(self.admin.marks())
-        self.assertTrue(marks)
-        for mark in marks:
-            self.assertGreaterEqual(min(mark.file_id, mark.offset), 0)
+    def test_log_marks(self) -> None:
+        """Each journal has a log mark."""
+        log_marks = self.settled(self.admin.log_marks())
+        self.assertTrue(log_marks)
+        for log_mark in log_marks:
+            self.assertGreaterEqual(min(log_mark.file_id, log_mark.offset), 0)
 
     def test_directories(self) -> None:
         """The check of directories succeeds for a bookie that serves."""
@@ -239,7 +239,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(list(self.settled(self.admin.disks())), [])
         self.assertRaises(NotServingError, self.admin.background)
         self.assertRaises(NotServingError, self.admin.configure, {"gcWaitTime": "700000"})
-        for ask in (self.admin.files, self.admin.marks, self.admin.check_directories):
+        for ask in (self.admin.files, self.admin.log_marks, self.admin.check_directories):
             refused: list[Any] = []
             ask().addErrback(refused.append)
             self.assertEqual([failure.check(NotServingError) for failure in refused], [NotServingError])

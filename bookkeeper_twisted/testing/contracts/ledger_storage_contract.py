@@ -50,8 +50,8 @@ class LedgerStorageContract(SynchronousTestCase):
         """Make the writes of checkpoints fail if ``failing`` is True, else succeed again."""
         raise NotImplementedError
 
-    def marks(self) -> tuple[JournalPosition, ...]:
-        """Return the last stored replay marks: the positions in the journals from which a replay begins."""
+    def log_marks(self) -> tuple[JournalPosition, ...]:
+        """Return the last stored log marks: the positions in the journals from which a replay begins."""
         raise NotImplementedError
 
     def compact(self, chance: Random) -> Callable[[], None]:
@@ -89,7 +89,7 @@ class LedgerStorageContract(SynchronousTestCase):
         """Write the entries of a checkpoint to all directories."""
         for directory in range(begun.n_directories):
             begun.write(directory)
-        begun.persist_marks()
+        begun.persist_log_marks()
 
     def checkpoint(self, number: int = 1) -> None:
         """Begin a checkpoint, write it, and complete it."""
@@ -118,7 +118,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint(2)
         self.storage = self.reopen()
         self.check(1, range(20))
-        self.assertEqual(self.marks(), (JournalPosition(1, 2),))
+        self.assertEqual(self.log_marks(), (JournalPosition(1, 2),))
 
     def test_counts(self) -> None:
         """The counts of entries and ledgers include a new entry or ledger immediately."""
@@ -269,22 +269,22 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """A failed checkpoint moves no replay mark (safety rule S7); its entries stay in memory until stored."""
+        """A failed checkpoint moves no log mark (safety rule S7); its entries stay in memory until stored."""
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))
         self.fail_writes(True)
         begun = self.storage.begin_checkpoint([JournalPosition(1, 2)])
         self.assertRaises((StorageError, OSError), self.write, begun)
-        self.assertRaises(StorageError, begun.persist_marks)
+        self.assertRaises(StorageError, begun.persist_log_marks)
         begun.finish()
         self.fail_writes(False)
-        self.assertEqual(self.marks(), (JournalPosition(1, 1),))
+        self.assertEqual(self.log_marks(), (JournalPosition(1, 1),))
         self.check(1, range(20))
         self.checkpoint(3)
         self.storage = self.reopen()
         self.check(1, range(20))
-        self.assertEqual(self.marks(), (JournalPosition(1, 3),))
+        self.assertEqual(self.log_marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
         """The storage counts bytes that wait for a checkpoint; above a limit, it says it is full (safety rule S11).

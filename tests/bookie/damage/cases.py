@@ -18,7 +18,7 @@ KINDS = {".txn": "journal", ".spare": "spare", ".log": "entry log", ".sqlite": "
 """Kinds of files by the end of their names; every other file is a kind of its own."""
 
 REFUSALS = frozenset({"journal", "index", "index log", "IDENTITY"})
-"""Kinds whose damage may keep a bookie from starting; an older mark may, too, if its journal file is gone."""
+"""Kinds whose damage may keep a bookie from starting; an older log mark may, too, if its journal file is gone."""
 
 
 @attrs.frozen

@@ -72,7 +72,7 @@ class NoticedTests(SynchronousTestCase):
 
     def test_unnoticed_older_index(self) -> None:
         """What was flushed after the copy of an index was made is denied."""
-        self.patch(ledger_storage, "marked_commits", lambda *_: 0)
+        self.patch(ledger_storage, "log_mark_commits", lambda *_: 0)
         self.assertIn("is denied", "".join(sweep_older(self.mktemp()).violations))
 
     def test_blind_scrub(self) -> None:

@@ -113,29 +113,29 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         self.flushLoggedErrors(OSError)
 
     def test_what_is_stored(self) -> None:
-        """Files are listed and marks read as they are on disk."""
+        """Files are listed and log marks read as they are on disk."""
         assert self.service.engine is not None
         self.service.engine.bookie.fence(1, b"k").addErrback(lambda _: None)
         self.settle()
         for name in ("b.log", "a.log", "10.log", "index.sqlite", "index.sqlite-wal"):
             self.world.disk.open(f"/l/current/{name}", create=True)
-        (mark,) = self.settled(self.admin.marks())
+        (log_mark,) = self.settled(self.admin.log_marks())
         files = self.settled(self.admin.files())
         self.assertEqual((files.entry_logs, files.indexes), (("a.log", "b.log", "10.log"), ("index.sqlite",)))
         self.assertEqual(len(files.journals), 1)
-        self.assertEqual(mark.offset, 0)
+        self.assertEqual(log_mark.offset, 0)
         checkpointed: Deferred[Any] = self.service.engine.checkpointer.checkpoint()
         self.settle()
         self.successResultOf(checkpointed)
-        (mark,) = self.settled(self.admin.marks())
-        self.assertEqual(f"{mark.file_id:x}.txn", files.journals[0])
+        (log_mark,) = self.settled(self.admin.log_marks())
+        self.assertEqual(f"{log_mark.file_id:x}.txn", files.journals[0])
 
     def test_marks_of_a_vanished_directory(self) -> None:
-        """Where a ledger directory is gone there is no mark, not one of 0."""
+        """Where a ledger directory is gone there is no log mark, not one of 0."""
         self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/l/"))
-        marks = self.admin.marks()
+        log_marks = self.admin.log_marks()
         self.settle()
-        self.failureResultOf(marks, FileNotFoundError)
+        self.failureResultOf(log_marks, FileNotFoundError)
 
     def test_foreign_directory(self) -> None:
         """A directory whose cookie has gone is reported."""

@@ -21,10 +21,10 @@ class _Recorded(ListJournal):
     def __init__(self, *bodies: bytes) -> None:
         super().__init__()
         self.bodies = bodies
-        self.mark: JournalPosition | None = None
+        self.log_mark: JournalPosition | None = None
 
-    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
-        self.mark = mark
+    def replay(self, log_mark: JournalPosition) -> Iterator[bytes]:
+        self.log_mark = log_mark
         return iter(self.bodies)
 
 
@@ -59,9 +59,9 @@ class ReplayTests(SynchronousTestCase):
         progress, seen = ReplayProgress(), []
 
         class Watched(_Recorded):
-            def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+            def replay(self, log_mark: JournalPosition) -> Iterator[bytes]:
                 seen.append(str(progress))
-                return super().replay(mark)
+                return super().replay(log_mark)
 
         bodies = (entry(1, 0), entry(1, 1), entry(9, 0))
         self.assertEqual(str(progress), "starting")
@@ -129,21 +129,21 @@ class ReplayTests(SynchronousTestCase):
         for body in (b"short", self.key()[:-1], explicit_lac_record(1, packet(1, 5))[4:-1]):
             self.assertRaises(JournalDamageError, self.replay, body)
 
-    def test_marks(self) -> None:
-        """Each journal is replayed from its mark."""
+    def test_log_marks(self) -> None:
+        """Each journal is replayed from its log mark."""
         journals = [_Recorded(), _Recorded()]
-        marks = [JournalPosition(1, 2), JournalPosition(3, 4)]
-        replay(journals, self.storage, marks)
-        self.assertEqual([journal.mark for journal in journals], marks)
+        log_marks = [JournalPosition(1, 2), JournalPosition(3, 4)]
+        replay(journals, self.storage, log_marks)
+        self.assertEqual([journal.log_mark for journal in journals], log_marks)
 
     def test_bounded_memory(self) -> None:
-        """S7, S11: a full cache is checkpointed in between, under the old mark."""
+        """S7, S11: a full cache is checkpointed in between, under the old log mark."""
         rig = Rig(storage=StorageSettings(write_cache_bytes=20_000))
         bodies = [key_record(1, KEY)[4:], *(entry(1, i * 2, bytes(2000)) for i in range(50))]
         replay([_Recorded(*bodies)], rig.storage, [JournalPosition()])
         self.assertLess(rig.storage.pending_bytes(), 20_000)
         self.assertGreater(cast(LedgerStorage, rig.storage).checkpoints, 2)
-        self.assertEqual(rig.store.marks[0].position, JournalPosition())
+        self.assertEqual(rig.store.log_marks[0].position, JournalPosition())
         for entry_id in (0, 98):
             held = rig.storage.cached(1, entry_id) or rig.storage.load(1, entry_id, 0)
             assert held is not None

@@ -17,7 +17,7 @@ class StopTests(StepTestCase):
     """What a stop waits for, and what it says."""
 
     def test_last_checkpoint_is_logged(self) -> None:
-        """A stop names the mark that the next start replays from, what was flushed, and how long that took."""
+        """A stop names the log mark that the next start replays from, what was flushed, and how long that took."""
         service, executor = self.start()
         assert service.engine is not None
         peer = Peer(service.engine.factory.buildProtocol(None))
@@ -28,10 +28,10 @@ class StopTests(StepTestCase):
         with capturedLogs() as events:
             self.settle(executor)
         self.successResultOf(stopping)
-        mark = service._store.marks[0].position
+        log_mark = service._store.log_marks[0].position
         (line,) = [text for event in events if "checkpoint" in (text := formatEvent(event))]
-        self.assertGreater(mark.offset, 0)
-        said = f"bookie me:3181: last checkpoint up to {mark.file_id:x}.txn:{mark.offset}, 2 entries and "
+        self.assertGreater(log_mark.offset, 0)
+        said = f"bookie me:3181: last checkpoint up to {log_mark.file_id:x}.txn:{log_mark.offset}, 2 entries and "
         self.assertRegex(line, f"^{said}[1-9][0-9]* bytes flushed in 0 ms$")
 
     def test_failed_checkpoint(self) -> None:

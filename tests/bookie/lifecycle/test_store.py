@@ -26,7 +26,7 @@ class StoreTests(SynchronousTestCase):
         self.assertEqual(paths.all(), ["/d", "/e"])
 
     def test_recover(self) -> None:
-        """After a start everything is in the entry logs, and every mark at the end of its journal."""
+        """After a start everything is in the entry logs, and every log mark at the end of its journal."""
         rig = Rig(journals=2, ledger_dirs=2)
         for ledger_id in range(4):
             rig.add(run(ledger_id, 0, 5))
@@ -34,13 +34,13 @@ class StoreTests(SynchronousTestCase):
         after = Rig(rig.disk.crash(), journals=2, ledger_dirs=2)
         self.assertEqual(after.store.n_replayed, 20)
         self.assertEqual(after.storage.pending_bytes(), 0)
-        for mark, journal in zip(after.store.marks, after.store.journals, strict=True):
-            self.assertEqual(mark.position, journal.durable)
-            self.assertGreater(mark.position, JournalPosition())
+        for log_mark, journal in zip(after.store.log_marks, after.store.journals, strict=True):
+            self.assertEqual(log_mark.position, journal.durable)
+            self.assertGreater(log_mark.position, JournalPosition())
         self.assertEqual(Rig(after.disk.crash(), journals=2, ledger_dirs=2).store.n_replayed, 0)
 
     def _start(self, disk: SimDisk) -> Store:
-        """Files that are opened and recovered, with journals that keep nothing below their marks."""
+        """Files that are opened and recovered, with journals that keep nothing below their log marks."""
         paths = StorePaths(("/journal0", "/journal1"), ("/ledger0", "/ledger1"), ("/ledger0", "/ledger1"))
         paths.make(disk)
         small = JournalSettings(max_size=2000, preallocate=4096, max_backups=0, reuse=False)
@@ -65,7 +65,7 @@ class StoreTests(SynchronousTestCase):
         return disk
 
     def test_failed_flush(self) -> None:
-        """A start that cannot flush what it replayed fails; no mark moves and no journal goes (S7)."""
+        """A start that cannot flush what it replayed fails; no log mark moves and no journal goes (S7)."""
         kinds: tuple[tuple[str, Callable[[str], bool]], ...] = (
             ("pwrite", lambda path: path.endswith(".log")),
             ("sync", lambda path: path.endswith(".log")),
@@ -91,12 +91,12 @@ class StoreTests(SynchronousTestCase):
                     self.assertLessEqual({n for n in names if n.endswith(".txn")}, set(disk.list(f"/{path}/current")))
                 disk.kill()
                 again = self._start(disk.crash())
-                self.assertEqual(again.n_replayed, 16 if name == "rename" else 32)  # one of two marks was written
+                self.assertEqual(again.n_replayed, 16 if name == "rename" else 32)  # one of two log marks was written
                 for ledger_id in range(4):
                     self.assertEqual(again.storage.last_entry(ledger_id), 7)
 
     def test_older_index(self) -> None:
-        """The marks of both journals tell that an index is older than them; a newer index is none (S5)."""
+        """The log marks of both journals tell that an index is older than them; a newer index is none (S5)."""
         disk = self._with_journals()
         indexes = [f"/ledger{number}/current/index.sim" for number in range(2)]
         first = [disk.committed(path) for path in indexes]
@@ -109,7 +109,8 @@ class StoreTests(SynchronousTestCase):
                 self.assertRaisesRegex(StorageError, f"the index in {path[:8]}.* is older", self._start, after)
         after = self._recovered()
         store = self._start(after)
-        store.storage.directories[0].index.commit(IndexBatch(deleted_ledgers=[99]))  # as a crash before the mark leaves
+        # as a crash before the log mark leaves it
+        store.storage.directories[0].index.commit(IndexBatch(deleted_ledgers=[99]))
         store.close()
         self._start(after.crash())
 

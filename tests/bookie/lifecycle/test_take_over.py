@@ -1,4 +1,4 @@
-"""Directories written by Apache's bookie, served by ours: index, journals and marks together."""
+"""Directories written by Apache's bookie, served by ours: index, journals and log marks together."""
 
 import hashlib
 from pathlib import Path

@@ -38,7 +38,7 @@ def rebuild_at_start(disk: SimDisk, parts: Parts) -> None:
     locks = DirectoryLocks(disk, parts.paths.all())
     directories = list(map(current, parts.paths.ledgers)), list(map(current, parts.paths.indexes))
     settings = attrs.evolve(STORAGE, rebuild_index=True)
-    LedgerStorage.open(disk, *directories, settings, SimIndex.open, lambda marks: None).close()
+    LedgerStorage.open(disk, *directories, settings, SimIndex.open, lambda log_marks: None).close()
     locks.release()
 
 

@@ -10,7 +10,7 @@ from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, Maintenance
 from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.storage.files.replace import replace_file
-from bookkeeper_twisted.storage.journal.log_mark import read_mark
+from bookkeeper_twisted.storage.journal.log_mark import read_log_mark
 from bookkeeper_twisted.storage.maintenance.scrub import (
     FINDINGS,
     NO_LEDGER,
@@ -131,13 +131,13 @@ class ScrubberTests(ScrubberCase):
             self.assertEqual(load_record(self.disk, CURRENT), ScrubRecord())
 
     def _journal(self) -> tuple[str, int]:
-        """The journal file that is written to, and the offset of a record behind the mark, which is in memory only."""
+        """The journal file that is written to, and the offset of a record behind its log mark, only in memory."""
         self.life.add(run(1, 50, 3))
         self.life.drain()
         self.life.add(run(2, 50, 3))
         self.life.drain()
-        mark = read_mark(self.disk, [CURRENT], "lastMark")
-        return f"/journal0/current/{mark.file_id:x}.txn", mark.offset + 60
+        log_mark = read_log_mark(self.disk, [CURRENT], "lastMark")
+        return f"/journal0/current/{log_mark.file_id:x}.txn", log_mark.offset + 60
 
     def test_journal(self) -> None:
         """Damage of a journal is found, and what lies there is written to the entry logs before it can be lost."""

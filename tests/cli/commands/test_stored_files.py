@@ -7,15 +7,15 @@ from ..stored_case import StoredCase
 
 
 class LastMarkTests(StoredCase):
-    """Replay marks."""
+    """Log marks."""
 
     def test_as_apache(self) -> None:
-        """The mark of a directory is printed as Apache's shell prints it."""
+        """The log mark of a directory is printed as Apache's shell prints it."""
         self.java("db-killed")
         self.assertPrintsAs("offline-lastmark")
 
     def test_journals(self) -> None:
-        """Each journal has a line; one without a mark begins at the beginning."""
+        """Each journal has a line; one without a log mark begins at the beginning."""
         self.java("db-two-dirs-killed")
         self.environ["BK_ledgerDirectories"] = "/l0,/l1"
         self.environ["BK_journalDirectories"] = "/j0,/j1"

@@ -68,7 +68,7 @@ class ImportTests(SynchronousTestCase):
 
     def storage(self) -> LedgerStorage:
         """What is served."""
-        return LedgerStorage.open(self.disk, ["/"], ["/"], StorageSettings(), SimIndex.open, lambda marks: None)
+        return LedgerStorage.open(self.disk, ["/"], ["/"], StorageSettings(), SimIndex.open, lambda log_marks: None)
 
     def test_rows_and_states(self) -> None:
         """Rows are those of the writer, but for the checksums; states are what they were; the databases stay."""

@@ -55,7 +55,7 @@ class RegroupTests(SynchronousTestCase):
 
         :returns: how many.
         """
-        storage = LedgerStorage.open(disk, PATHS, PATHS, StorageSettings(), SimIndex.open, lambda marks: None)
+        storage = LedgerStorage.open(disk, PATHS, PATHS, StorageSettings(), SimIndex.open, lambda log_marks: None)
         missing = {(e["ledgerId"], e["entryId"]) for e in store.manifest.get("danglingLocations", ())}
         count = 0
         for ledger_id, entries in store.manifest["current"].items():
@@ -108,7 +108,7 @@ class RegroupTests(SynchronousTestCase):
         disk.open(path).pwrite((77 << 32 | 1028).to_bytes(8, "big"), 1024 + 8 * 2)
         imported = regroup(disk, PAIRS, files_on(disk), SimIndex.open)
         self.assertEqual(imported.dangling, 1)
-        storage = LedgerStorage.open(disk, PATHS, PATHS, StorageSettings(), SimIndex.open, lambda marks: None)
+        storage = LedgerStorage.open(disk, PATHS, PATHS, StorageSettings(), SimIndex.open, lambda log_marks: None)
         self.assertRaises((DamageError, OSError), storage.load, 0, 2, 100)
         self.assertIsNotNone(storage.load(0, 3, 100))
 

@@ -139,7 +139,7 @@ class FullDirectoryTests(SynchronousTestCase):
         self.storage = self.open()
 
     def open(self) -> LedgerStorage:
-        return LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, SimIndex.open, lambda marks: None)
+        return LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, SimIndex.open, lambda log_marks: None)
 
     def checkpoint(self) -> bool:
         """Whether there was space for it."""
@@ -267,11 +267,11 @@ class FullDirectoryTests(SynchronousTestCase):
             return index
 
         self.disk.kill()
-        after = LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, picky, lambda marks: None)
+        after = LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, picky, lambda log_marks: None)
         reserve = after.directories[0].reserve
         assert reserve is not None
         self.assertEqual((free, reserve.missing), ([0, SIZE], 0))
         self.disk.unlink("/l/reserve")
         self.disk.fill("/l")
         with self.assertRaises(NoWritableDirectoryError):
-            LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, picky, lambda marks: None)
+            LedgerStorage.open(self.disk, ["/l"], ["/l"], SETTINGS, picky, lambda log_marks: None)

@@ -313,10 +313,10 @@ class RotationTests(_JournalTestCase):
 
 
 class ReleaseTests(_JournalTestCase):
-    """Files below the mark."""
+    """Files below the log mark."""
 
     def test_backups_stay(self) -> None:
-        """The newest files below the mark are kept, older ones become spares, the rest goes (S7)."""
+        """The newest files below the log mark are kept, older ones become spares, the rest goes (S7)."""
         position = self.write(*range(11))
         self.assertEqual(position.file_id, 1005)
         self.journal.release(JournalPosition(1005, 0))
@@ -324,7 +324,7 @@ class ReleaseTests(_JournalTestCase):
         self.assertEqual(len([n for n in self.disk.list(DIRECTORY) if n.endswith(".spare")]), SMALL.max_spares)
 
     def test_nothing_at_or_above_the_mark_goes(self) -> None:
-        """Neither the file of the mark nor a later one is released, wherever the mark is."""
+        """Neither the file of the log mark nor a later one is released, wherever the log mark is."""
         self.write(*range(11))
         for file_id in range(1000, 1006):
             self.journal.release(JournalPosition(file_id, 1 << 30))
@@ -358,10 +358,10 @@ class FailureTests(SynchronousTestCase):
         for entry_id in range(12):
             acked[entry_id] = journal.write_group([record(entry_id, 700)]).file_id
             if entry_id % 4 == 3:
-                mark = JournalPosition(journal.position.file_id, 0)
-                for released in [i for i, file_id in acked.items() if file_id < mark.file_id]:
+                log_mark = JournalPosition(journal.position.file_id, 0)
+                for released in [i for i, file_id in acked.items() if file_id < log_mark.file_id]:
                     del acked[released]
-                journal.release(mark)
+                journal.release(log_mark)
             journal.prepare()
         journal.close()
 

@@ -52,9 +52,9 @@ class Life:
     ) -> None:
         self.facts = facts
         self.unsynced: list[int] = []
-        self.mark = LogMark(disk, LEDGERS, "lastMark")
+        self.log_mark = LogMark(disk, LEDGERS, "lastMark")
         self.journal = journal_type.open(disk, JOURNAL, settings, 1000)
-        self.replayed = [entry_id_of(body) for body in self.journal.replay(self.mark.position)]
+        self.replayed = [entry_id_of(body) for body in self.journal.replay(self.log_mark.position)]
 
     def add(self, *entries: tuple[int, int], sync: bool = True) -> None:
         """One group of (id, payload size)."""
@@ -71,10 +71,10 @@ class Life:
             self.unsynced = []
 
     def checkpoint(self) -> None:
-        """All entries are durable elsewhere: the mark moves, old files go."""
+        """All entries are durable elsewhere: the log mark moves, old files go."""
         position = self.journal.durable
         self.facts.append(("kept", max((i for kind, i in self.facts if kind == "begun"), default=-1)))
-        self.mark.advance(position)
+        self.log_mark.advance(position)
         self.journal.release(position)
 
 
@@ -369,15 +369,15 @@ class PlantedBugTests(SynchronousTestCase):
         self._fails(rotation, ForgetsTheDirectory, JournalDamageError)
 
 
-class MarkTests(SynchronousTestCase):
+class LogMarkTests(SynchronousTestCase):
     """The recovery used above is not blind."""
 
     def test_mark_ahead_of_data(self) -> None:
-        """A mark that runs ahead of what is durable elsewhere is caught (S7)."""
+        """A log mark that runs ahead of what is durable elsewhere is caught (S7)."""
 
         def workload(disk: SimDisk, facts: Facts) -> None:
             life = Life(disk, facts)
             life.add((0, 20))
-            life.mark.advance(JournalPosition(life.journal.position.file_id, life.journal.position.offset))
+            life.log_mark.advance(JournalPosition(life.journal.position.file_id, life.journal.position.offset))
 
         self.assertTrue(enumerate_crashes(workload, recover, seed=1, build=build).violations)

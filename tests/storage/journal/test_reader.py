@@ -52,7 +52,7 @@ class OwnFileTests(_ReaderTestCase):
             self.assertEqual(self.read(reader), [1, 2, 3, 4, 5, 6])
             self.assertEqual((reader.end, reader.finished), (ends[-1], False))
 
-    def test_from_a_mark(self) -> None:
+    def test_from_a_log_mark(self) -> None:
         """Reading begins at the group at the offset; a few bytes behind its start are forgiven."""
         data, ends = self.build([record(1)], [record(2)], [record(3)])
         self.assertEqual(self.read(self.reader(data), ends[1]), [2, 3])
@@ -201,8 +201,8 @@ class ForeignFileTests(_ReaderTestCase):
         """A body without room for ledger and entry id is damage."""
         self.assertRaises(JournalDamageError, self.read, self.reader(foreign(6, struct.pack(">i", 15) + bytes(15))))
 
-    def test_from_a_mark(self) -> None:
-        """A mark is taken as it is."""
+    def test_from_a_log_mark(self) -> None:
+        """A log mark is taken as it is."""
         data = foreign(4, record(1), record(2), bytes(100))
         self.assertEqual(self.read(self.reader(data), 8 + len(record(1))), [2])
         self.assertEqual(self.read(self.reader(data), len(data) - 96), [])

@@ -1,4 +1,4 @@
-"""Replay: every row of the failure cases "journal cut" and "bad record below a durable mark"."""
+"""Replay: every row of the failure cases "journal cut" and "bad record below a durable log mark"."""
 
 import errno
 import hashlib
@@ -11,7 +11,7 @@ from bookkeeper_twisted.errors import JournalDamageError, StorageFailedError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.known_sizes import SIZES_NAME
-from bookkeeper_twisted.storage.journal.log_mark import read_mark
+from bookkeeper_twisted.storage.journal.log_mark import read_log_mark
 from bookkeeper_twisted.storage.journal.replay import Cut
 from bookkeeper_twisted.storage.ledger_dirs import journal_ids
 
@@ -33,9 +33,9 @@ class _WrittenTestCase(SynchronousTestCase):
         self.ends = [512, *(journal.write_group([record(i, size)]).offset for i, size in enumerate(sizes))]
         self.disk.kill()
 
-    def refused(self, mark: JournalPosition | None = None) -> str:
+    def refused(self, log_mark: JournalPosition | None = None) -> str:
         """Starts, which must fail; the text of the error."""
-        return str(self.assertRaises(JournalDamageError, start, self.disk, mark or JournalPosition()))
+        return str(self.assertRaises(JournalDamageError, start, self.disk, log_mark or JournalPosition()))
 
     def add_file(self, *entries: int) -> Journal:
         """Another life with a file of its own, killed."""
@@ -183,8 +183,8 @@ class DamageTests(_WrittenTestCase):
         overwrite(self.disk, "3e8.txn", self.ends[2] + 30, b"\xff")
         self.assertIn("not the last", self.refused())
 
-    def test_missing_file_at_the_mark(self) -> None:
-        """The file the mark is in must be there."""
+    def test_missing_file_at_the_log_mark(self) -> None:
+        """The file the log mark is in must be there."""
         self.assertIn("3e7.txn is missing", self.refused(JournalPosition(999, 512)))
         self.disk.unlink(f"{DIRECTORY}/3e8.txn")
         self.assertIn("3e8.txn is missing", self.refused(JournalPosition(1000, 512)))
@@ -276,13 +276,13 @@ class CutFileTests(_WrittenTestCase):
             disk.unlink(f"{DIRECTORY}/{SIZES_NAME}")
             self.assertEqual(start(disk)[1], [])
 
-    def test_behind_the_mark(self) -> None:
-        """A cut behind the mark is refused, too: what followed the mark is nowhere else."""
+    def test_behind_the_log_mark(self) -> None:
+        """A cut behind the log mark is refused, too: what followed the log mark is nowhere else."""
         self.cut(self.ends[1])
         self.assertIn(f"it has {self.ends[1]} bytes", self.refused(JournalPosition(1000, self.ends[1])))
 
     def test_missing(self) -> None:
-        """The newest file must be there, whether it is the only one or not; below the mark none is missed."""
+        """The newest file must be there, whether it is the only one or not; below the log mark none is missed."""
         self.add_file(3)
         self.disk.unlink(f"{DIRECTORY}/3e9.txn")
         self.assertIn("3e9.txn is missing: it had at least 2048 bytes", self.refused())
@@ -361,17 +361,17 @@ class CutFileTests(_WrittenTestCase):
             self.assertIn(newest, str(self.assertRaises(JournalDamageError, start, disk)))
 
 
-class MarkTests(_WrittenTestCase):
+class LogMarkTests(_WrittenTestCase):
     """Where replay begins."""
 
     def test_positions(self) -> None:
-        """Replay begins behind the groups below the mark."""
+        """Replay begins behind the groups below the log mark."""
         for index, end in enumerate(self.ends):
             self.assertEqual(start(self.disk, JournalPosition(1000, end))[1], [0, 1, 2][index:])
         self.assertEqual(start(self.disk, JournalPosition(1000, 0))[1], [0, 1, 2])
 
     def test_inside_a_group(self) -> None:
-        """A mark that is not between two groups is refused: cutting there would lose records."""
+        """A log mark that is not between two groups is refused: cutting there would lose records."""
         for offset in (self.ends[1] + 512, self.ends[1] + 1024):
             self.assertIn(f"offset {offset}", self.refused(JournalPosition(1000, offset)))
         journal, _ = start(self.disk)
@@ -380,7 +380,7 @@ class MarkTests(_WrittenTestCase):
         self.assertIn("3e9.txn", self.refused(JournalPosition(1001, end.offset - 512)))
 
     def test_behind_the_end(self) -> None:
-        """A file that ends before the mark has lost what followed the mark, too: its header says nothing of that."""
+        """A file that ends before the log mark has lost what followed it, too: its header says nothing of that."""
         for data in (content(self.disk, "3e8.txn")[: self.ends[2]], b"junk"):
             self.disk.unlink(f"{DIRECTORY}/3e8.txn")
             put(self.disk, "3e8.txn", data)
@@ -388,13 +388,13 @@ class MarkTests(_WrittenTestCase):
             self.assertIn(text, self.refused(JournalPosition(1000, self.ends[3])))
 
     def test_older_files_are_not_read(self) -> None:
-        """Damage below the mark does not matter."""
+        """Damage below the log mark does not matter."""
         self.add_file(3)
         overwrite(self.disk, "3e8.txn", 512, bytes(2000))
         self.assertEqual(start(self.disk, JournalPosition(1001, 512))[1], [3])
 
-    def test_end_is_a_mark(self) -> None:
-        """The end of a replay can be the mark of the next start."""
+    def test_end_is_a_log_mark(self) -> None:
+        """The end of a replay can be the log mark of the next start."""
         end = start(self.disk)[0].position
         self.disk.kill()
         journal, found = start(self.disk, end)
@@ -436,26 +436,28 @@ class JavaJournalTests(SynchronousTestCase):
                 list(journal.replay(JournalPosition()))
                 self.assertEqual(journal.position, JournalPosition(stated["journalId"], stated["endOfData"]))
 
-    def test_marks(self) -> None:
-        """From the persisted marks on exactly the records behind them are replayed."""
-        marks = 0
+    def test_log_marks(self) -> None:
+        """From the persisted log marks on exactly the records behind them are replayed."""
+        log_marks = 0
         for name in STORES:
             store = java_store(name)
             disk = store.disk()
             for path, stated in store.manifest.get("lastMark", {}).items():
                 directory, _, file = path.rpartition("/")
-                mark = read_mark(disk, ["/" + directory], file)
-                self.assertEqual(mark, JournalPosition(stated["journalId"], stated["offset"]))
-                journals = [j for j in store.manifest["journals"] if j["journalId"] == mark.file_id]
+                log_mark = read_log_mark(disk, ["/" + directory], file)
+                self.assertEqual(log_mark, JournalPosition(stated["journalId"], stated["offset"]))
+                journals = [j for j in store.manifest["journals"] if j["journalId"] == log_mark.file_id]
                 for directory in {j["file"].rpartition("/")[0] for j in journals}:
-                    found = list(Journal.open(disk, "/" + directory, SMALL, 1).replay(mark))
-                    self.assertEqual(len(found), self._records_from(store.manifest["journals"], directory, mark))
-                    marks += 1
-        self.assertGreater(marks, 15)
+                    found = list(Journal.open(disk, "/" + directory, SMALL, 1).replay(log_mark))
+                    self.assertEqual(len(found), self._records_from(store.manifest["journals"], directory, log_mark))
+                    log_marks += 1
+        self.assertGreater(log_marks, 15)
 
-    def _records_from(self, journals: list[dict], directory: str, mark: JournalPosition) -> int:  # type: ignore[type-arg]
+    def _records_from(
+        self, journals: list[dict], directory: str, log_mark: JournalPosition  # type: ignore[type-arg]
+    ) -> int:
         return sum(
-            JournalPosition(j["journalId"], r["offset"]) >= mark
+            JournalPosition(j["journalId"], r["offset"]) >= log_mark
             for j in journals
             if j["file"].startswith(directory + "/")
             for r in j["records"]

@@ -25,9 +25,9 @@ class JournalScrubTests(SynchronousTestCase):
         body = number.to_bytes(16, "big") + bytes([number]) * 700
         return self.journal.write_group([len(body).to_bytes(4, "big") + body])
 
-    def scrub(self, mark: JournalPosition | None = None) -> list[str]:
-        """The damages from a mark on."""
-        scrub = JournalScrub(self.disk, "/j", mark or JournalPosition(), self.journal.durable)
+    def scrub(self, log_mark: JournalPosition | None = None) -> list[str]:
+        """The damages from a log mark on."""
+        scrub = JournalScrub(self.disk, "/j", log_mark or JournalPosition(), self.journal.durable)
         self.read = 0
         while (n_bytes := scrub.step()) is not None:
             self.read += n_bytes
@@ -50,7 +50,7 @@ class JournalScrubTests(SynchronousTestCase):
         self.assertEqual(self.scrub(), [])
 
     def test_every_group(self) -> None:
-        """Damage of any group is found, in whichever file, unless it lies below the mark."""
+        """Damage of any group is found, in whichever file, unless it lies below the log mark."""
         for end in self.ends:
             path = self.flip(end.file_id, end.offset - 1)
             self.assertIn(path, self.scrub()[0])

@@ -234,7 +234,7 @@ class RealDiskTests(SynchronousTestCase):
         fs, path = RealFileSystem(), os.path.abspath(self.mktemp())
         fs.make_directories(path)
         settings = StorageSettings(log_size_limit=1 << 20, write_cache_bytes=1 << 20)
-        storage = LedgerStorage.open(fs, [path], [path], settings, SqliteRunIndex.open, lambda marks: None)
+        storage = LedgerStorage.open(fs, [path], [path], settings, SqliteRunIndex.open, lambda log_marks: None)
         (directory,) = storage.directories
         self.addCleanup(directory.close)
         for turn in range(36):

@@ -57,8 +57,8 @@ def _failures(kind: type[MemoryLedgerStorage]) -> set[str]:
 
             self.storage.fail_write = fail
 
-        def marks(self) -> tuple[JournalPosition, ...]:
-            return tuple(self.storage.stored.marks)
+        def log_marks(self) -> tuple[JournalPosition, ...]:
+            return tuple(self.storage.stored.log_marks)
 
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Case).run(result)
