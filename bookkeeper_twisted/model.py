@@ -182,7 +182,7 @@ class UnderreplicatedLedger:
     """The underreplicated mark of a ledger: some of its replicas are missing.
 
     :ivar replicas: ids of the bookies whose replicas are missing; empty if these bookies are unknown.
-    :ivar ctime: time of the mark in ms since the epoch; None if it is not stored.
+    :ivar ctime: time of the underreplicated mark in ms since the epoch; None if it is not stored.
     """
 
     replicas: tuple[str, ...] = ()

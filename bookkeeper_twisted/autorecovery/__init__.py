@@ -8,8 +8,8 @@ Theory of operation.  A process runs some or all of three services, which share 
   bookie is lost, the auditor marks its ledgers after a delay, even while a periodic check is running.  It also marks
   the ledgers in which a periodic check finds missing entries;
 * the *replication worker* (:mod:`.replication`) locks marked ledgers, a limited number at a time.  It checks each
-  ledger, and copies the entries that its replicas lack.  After that, it removes the mark if the mark still has the
-  version that was read before the check.
+  ledger, and copies the entries that its replicas lack.  After that, it removes the underreplicated mark if this still
+  has the version that was read before the check.
 
 The *checker* reads entries from the bookies of each fragment by batch reads and verifies their digests.  A slow or
 overloaded bookie does not count as lost: it is asked again later, and its ledgers are not marked.  The *replicator*

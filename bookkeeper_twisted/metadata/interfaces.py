@@ -209,19 +209,19 @@ class ILedgerManager(Interface):
 
 
 class IUnderreplication(Interface):
-    """The marks of underreplicated ledgers, and the locks under which replicas are written or removed.
+    """The underreplicated marks of ledgers, and the locks under which replicas are written or removed.
 
     A replication lock belongs to the session of the driver that took the lock, and ends with this session.
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Write the underreplicated mark of a ledger, or add bookies to it; each call changes the version of the mark.
+        """Write the underreplicated mark of a ledger, or add bookies to it; each call changes its version.
 
-        Because of the new version, a replication worker that read the mark before this call cannot remove it: the
-        worker may have checked the ledger before this loss of replicas.
+        Because of the new version, a replication worker that read the underreplicated mark before this call cannot
+        remove it: the worker may have checked the ledger before this loss of replicas.
 
         :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
-        :param ctime: the present time in ms since the epoch, stored with the mark.
+        :param ctime: the present time in ms since the epoch, stored with the underreplicated mark.
         """
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
@@ -235,17 +235,17 @@ class IUnderreplication(Interface):
     ) -> Versioned[UnderreplicatedLedger]:
         """Replace an underreplicated mark if it still has the version ``version`` (compare-and-set).
 
-        :param version: the version of the mark that the caller has read.
-        :returns: the mark with its new version.
+        :param version: the version of the underreplicated mark that the caller has read.
+        :returns: the underreplicated mark with its new version.
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored value has another version.
         """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
-        """Remove the underreplicated mark of a repaired ledger if the mark still has the version ``version``.
+        """Remove the underreplicated mark of a repaired ledger if it still has the version ``version``.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since the mark was read.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the ledger was marked again since its mark was read.
         """
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:

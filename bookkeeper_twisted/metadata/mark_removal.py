@@ -1,9 +1,10 @@
 """The rule by which replication workers and bulk repairs remove an underreplicated mark.
 
-A mark says that a ledger may lack replicas, and contains the ids of lost bookies.  A worker has read the mark and then
-checked the ledger.  It has found that each bookie in the mark is no longer in an ensemble of the ledger, or stores all
-its entries.  (If the mark contains no bookie, the worker has checked all bookies of the ledger.)  During the check, an
-auditor may have marked the ledger again.  So the mark is removed only if it still has the version that the worker read.
+An underreplicated mark says that a ledger may lack replicas, and contains the ids of lost bookies.  A worker has read
+it and then checked the ledger.  It has found that each bookie in the mark is no longer in an ensemble of the ledger, or
+stores all its entries.  (If the mark contains no bookie, the worker has checked all bookies of the ledger.)  During the
+check, an auditor may have marked the ledger again.  So the mark is removed only if it still has the version that the
+worker read.
 
 The version alone is not enough.  If a bookie that the mark names is lost again, Apache's auditor leaves the mark as it
 is, so its version does not change.  Therefore, if a named bookie is still in an ensemble of the ledger, three steps
@@ -32,12 +33,12 @@ async def remove_mark(
     marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
     bookies: Collection[str],
 ) -> bool:  # fmt: skip
-    """Remove the mark of a checked ledger, unless the ledger was marked again or a bookie in the mark is lost.
+    """Remove the underreplicated mark of a checked ledger, unless it was marked again or a bookie in it is lost.
 
-    :param mark: the mark that was read before the check of the ledger.
+    :param mark: the underreplicated mark that was read before the check of the ledger.
     :param bookies: ids of all bookies in the ensembles of the ledger.
     :returns: True if the ledger has no mark now.
-    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be removed or not.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the underreplicated mark may be removed or not.
     """
     staying = frozenset(mark.value.replicas).intersection(bookies)
     try:

@@ -13,7 +13,7 @@ metadata of one ledger after the other (:mod:`.ledger_scan`).  It does so for tw
   interval later, because both do the same.
 
 In a shared pass, the search and the checks process each ledger one after the other.  First comes the search, because
-the marks that it writes are urgent.  Next comes the check that reads entries, and last come the checks that skip marked
-ledgers.  If a check fails at a ledger, this check ends and is repeated later, while the other checks continue.  If the
-pass itself fails or is stopped, all its checks have failed.
+the underreplicated marks that it writes are urgent.  Next comes the check that reads entries, and last come the checks
+that skip marked ledgers.  If a check fails at a ledger, this check ends and is repeated later, while the other checks
+continue.  If the pass itself fails or is stopped, all its checks have failed.
 """

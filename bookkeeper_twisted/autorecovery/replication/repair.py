@@ -1,7 +1,7 @@
 """The repair of a ledger with an underreplicated mark: check it, copy lost entries, check again.
 
-The check reads all entries of the bookies in the mark, not only a sample.  If the mark contains no bookie, it reads all
-entries of all bookies of the ledger.  If one fragment cannot be repaired, the other fragments are repaired
+The check reads all entries of the bookies in the underreplicated mark, not only a sample.  If it contains no bookie, it
+reads all entries of all bookies of the ledger.  If one fragment cannot be repaired, the other fragments are repaired
 nevertheless.
 
 A fragment to which a writer may still add entries is not repaired before the end of a grace period, in which the writer

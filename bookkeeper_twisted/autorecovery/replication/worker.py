@@ -2,15 +2,15 @@
 
 Each worker of the cluster reads the underreplicated marks in random order.  It repairs a limited number of ledgers at
 the same time; each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads
-the mark under the lock, checks and repairs the ledger, and removes the mark, unless the ledger was marked again in the
-meantime (:mod:`...metadata.mark_removal`).
+the underreplicated mark under the lock, checks and repairs the ledger, and removes the mark, unless the ledger was
+marked again in the meantime (:mod:`...metadata.mark_removal`).
 
 A ledger may have to wait: for the grace period of its writer, or for the next attempt after a failure.  While a ledger
 waits, it stays locked, so that no other worker attempts a repair that would fail, too.  The text of the lock has the
 reason.  A waiting ledger occupies no slot.
 
 After it has read all marks, the worker waits until a mark or a lock changes, or until a few seconds after a repair.
-Then it reads the marks again.
+Then it reads all marks again.
 
 When the session with the store ends, the locks end with it, so the worker cancels the repairs of the locked ledgers
 before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies.  But a

@@ -60,7 +60,7 @@ class RepairedNow(ShellRow):
 class MarkedLedger(ShellRow):
     """A ledger with an underreplicated mark.
 
-    :ivar ctime: time of the mark in ms since 1970; None if it is not stored.
+    :ivar ctime: time of the underreplicated mark in ms since 1970; None if it is not stored.
     :ivar missing_replicas: bookies whose replicas are missing; None if no option asks for them.
     :ivar worker: text in the replication lock; None if there is no lock, or if no option asks for it.
     """

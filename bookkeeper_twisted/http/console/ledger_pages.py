@@ -235,6 +235,7 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_
 
 
 async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> Mapping[str, object] | None:
+    """Return the underreplicated mark of a ledger as JSON members; None if the ledger is not marked."""
     try:
         mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
     except NotUnderreplicatedError:

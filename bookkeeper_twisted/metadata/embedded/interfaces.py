@@ -146,7 +146,7 @@ class IMetadataStore(Interface):
     def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
         """Create (``version`` None) or replace the underreplicated mark of a ledger.
 
-        :returns: the new version of the mark.
+        :returns: the new version of the underreplicated mark.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the mark to be created exists, or the mark to be
             replaced has another version.
         """

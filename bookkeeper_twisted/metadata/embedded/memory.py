@@ -234,7 +234,7 @@ class MemorySession:
     def ledger_ids(self, first: int, last: int, limit: int) -> list[int]:
         return sorted(i for i in self._shared.ledgers if first <= i <= last)[:limit]
 
-    # -- marks and locks of replication --
+    # -- underreplicated marks and replication locks --
 
     def read_mark(self, ledger_id: int) -> Versioned[bytes]:
         try:

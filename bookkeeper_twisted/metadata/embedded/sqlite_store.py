@@ -377,7 +377,7 @@ class SqliteStore:
         query = "SELECT ledger_id FROM ledgers WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
         return [ledger_id for (ledger_id,) in self._run(query, first, last, limit)]
 
-    # -- marks and locks of replication --
+    # -- underreplicated marks and replication locks --
 
     def read_mark(self, ledger_id: int) -> Versioned[bytes]:
         for mark, version in self._run("SELECT mark, version FROM replication_marks WHERE ledger_id = ?", ledger_id):

@@ -3,7 +3,7 @@
 ::
 
     underreplication/LAYOUT                                   "BASIC", version 1
-    underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the mark of ledger 123
+    underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the underreplicated mark of ledger 123
     underreplication/locks/urL0000000123                      its lock, ephemeral
     underreplication/disable                                  exists while autorecovery is switched off
 
@@ -87,7 +87,7 @@ class ZooKeeperUnderreplication:
         while self._trees:
             self._trees.pop().stop()
 
-    # -- marks --
+    # -- underreplicated marks --
 
     async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
         path = self._mark_path(ledger_id)
@@ -279,7 +279,7 @@ class ZooKeeperUnderreplication:
         return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
 
     async def _prepare(self) -> None:
-        """Create the parent nodes of marks and locks, and check the layout of the marks; do nothing if done before."""
+        """Create the parent nodes of underreplicated marks and locks, and check the layout, unless done before."""
         if self._ready:
             return
         path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()

@@ -6,7 +6,8 @@ target, that is a bookie that receives copies.  The target is the same bookie if
 bookie, which receives all entries of the position.  Tasks copy the entries.  When the targets have stored them, the
 driver writes the targets to the metadata, by one write for all fragments of the ledger.  Then it removes the
 underreplicated mark, under the same conditions as replication workers (:mod:`...metadata.mark_removal`).  A condition
-is that the mark has not changed since the check of the ledger began, so marks are read before the check.
+is that the underreplicated mark has not changed since the check of the ledger began, so marks are read before the
+check.
 
 A crash at any moment leaves at most extra copies of entries.  If the session of the metadata store is lost, locks are
 lost, and the work on their ledgers stops.  A fragment whose writer may be alive is not repaired.
@@ -122,8 +123,8 @@ class LockedLedger:
     def completes(self, replicas: Collection[str], check: Check) -> bool:
         """Test whether the repair has restored all replicas that the ledger's underreplicated mark reports as missing.
 
-        :param replicas: the bookies in the mark.  If there are none, any replica may be missing, so the result
-            is False.
+        :param replicas: the bookies in the underreplicated mark.  If there are none, any replica may be missing, so the
+            result is False.
         :param check: the check on which the repair is based.
         """
         # ignore bookies that are no longer in the ledger's metadata, because they were replaced

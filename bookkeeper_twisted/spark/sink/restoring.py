@@ -95,8 +95,8 @@ class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
     :param restored_by: the value by which the custom metadata mark ledgers of this import, the same in all attempts.
-    :param repeatable: whether an existing ledger without the mark is regarded as written by this import if its metadata
-        equal those in the archive.
+    :param repeatable: whether an existing ledger without this value is regarded as written by this import if its
+        metadata equal those in the archive.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:

@@ -262,7 +262,7 @@ def _check_refused(life: MaintainedLife, ledger_id: int) -> None:
 
 
 def check_damage(life: MaintainedLife, facts: Facts) -> None:
-    """:raises AssertionError: damage is not known any more, of which the mark may be lost with the metadata."""
+    """:raises AssertionError: damage is not known any more; its underreplicated mark may be lost with the metadata."""
     life.drain()
     known = {found.ledger_id for findings in life.maintenance.scrubber.findings.values() for found in findings}
     unknown = {fact[1] for fact in facts if fact[0] == "marked"} - known

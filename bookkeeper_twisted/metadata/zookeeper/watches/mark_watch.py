@@ -1,8 +1,8 @@
 """A watch of all underreplicated marks and replication locks on ZooKeeper.
 
-The marks are in a tree with four levels of group nodes, each for four digits of the ledger id.  The watch covers the
-node of the locks, the root of the marks, and the group nodes of the upper three levels.  Usually a new mark comes with
-a new group node of the lowest level, so the watch on the parent of this group node fires.
+The underreplicated marks are in a tree with four levels of group nodes, each for four digits of the ledger id.  The
+watch covers the node of the locks, the root of the marks, and the group nodes of the upper three levels.  Usually a new
+mark comes with a new group node of the lowest level, so the watch on the parent of this group node fires.
 
 But a mark may also be created in a lowest group node that exists and is empty.  After each call of the listener, the
 replication worker lists all marks; each lowest group node that is empty then is watched, too.  An empty group node
