@@ -330,11 +330,11 @@ PLANTS = (
     ),
     Plant(
         "what lies behind the place of an entry is not verified", "storage/index/stored_blocks.py",
-        "for number in at_ends:\n    self._behind(number, key)", "", _BLOCKS, where="StoredBlocks._search",
+        "for set_id in at_ends:\n    self._behind(set_id, key)", "", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
         "what lies behind the last entry of a ledger is not verified", "storage/index/stored_blocks.py",
-        "if not behind:\n    self._behind(generation.number, key)", "", _BLOCKS, where="StoredBlocks.last_entry",
+        "if not behind:\n    self._behind(block_set.set_id, key)", "", _BLOCKS, where="StoredBlocks.last_entry",
     ),
     Plant(
         "a look-up denies what is not where it expected it", "storage/index/stored_blocks.py",
@@ -342,15 +342,15 @@ PLANTS = (
     ),
     Plant(
         "the target of a merge is put behind the newest rows", "storage/index/block_writer.py",
-        "self.generations.insert(self.generations.index(sources[0]), target)", "self.generations.append(target)",
+        "self.block_sets.insert(self.block_sets.index(sources[0]), target)", "self.block_sets.append(target)",
         _BLOCKS, where="BlockWriter._target",
     ),
     Plant(
         "a listing goes on behind a damaged block", "storage/index/stored_blocks.py",
-        "self.floor(number, key)", "", _BLOCKS, where="StoredBlocks.following",
+        "self.floor(set_id, key)", "", _BLOCKS, where="StoredBlocks.following",
     ),
     Plant(
-        "a damaged block hides what other generations hold", "storage/index/stored_blocks.py",
+        "a damaged block hides what other block sets hold", "storage/index/stored_blocks.py",
         "damage = error\ncontinue", "raise error", _BLOCKS, where="StoredBlocks._search",
     ),
     Plant(
@@ -374,13 +374,13 @@ PLANTS = (
     ),
     Plant(
         "a block that a damaged key hides is taken for removed", "storage/index/block_writer.py",
-        "self._connection.execute(statement, (block.generation, block.first)).rowcount != 1",
-        "self._connection.execute(statement, (block.generation, block.first)).rowcount > 1", _BLOCKS,
+        "self._connection.execute(statement, (block.set_id, block.first)).rowcount != 1",
+        "self._connection.execute(statement, (block.set_id, block.first)).rowcount > 1", _BLOCKS,
         where="BlockWriter.replace",
     ),
     Plant(
         "a merge fails for a damaged block", "storage/index/block_writer.py",
-        "self.generations = before", "raise", _BLOCKS, where="BlockWriter._undone_if_damaged",
+        "self.block_sets = before", "raise", _BLOCKS, where="BlockWriter._undone_if_damaged",
     ),
     Plant(
         "a merge forgets what it cut off a block", "storage/index/block_writer.py",

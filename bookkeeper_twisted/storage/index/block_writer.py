@@ -1,7 +1,7 @@
 """Adds, merges and removes blocks of packed index rows (36 bytes each), within the commits of an index.
 
-The blocks that one flush writes are a generation of level 0.  When :data:`FAN_IN` generations of one level exist, they
-are merged into one generation of the next level, because a search takes longer with more generations.  Each commit
+The blocks that one flush writes are a block set of level 0.  When :data:`FAN_IN` block sets of one level exist, they
+are merged into one block set of the next level, because a search takes longer with more block sets.  Each commit
 merges only a part of the rows, beginning with the lowest key, so that no commit takes long.
 
 A packed row leaves its block in three cases.  If a newer copy of one of its entries arrives, or if a compaction copies
@@ -21,13 +21,13 @@ from .blocks import (
     TARGET,
     WHOLE,
     Block,
-    Generation,
+    BlockSet,
     blocks_of,
     cut_rows,
     key_of,
     last_of,
     log_of,
-    pack_generations,
+    pack_block_sets,
     packed_logs,
     rows_of_packed,
 )
@@ -36,9 +36,9 @@ from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
 FAN_IN = 8
-"""Number of generations of one level that a merge combines to one.
+"""Number of block sets of one level that a merge combines to one.
 
-A generation is the blocks that one flush or merge wrote.
+A block set is the blocks that one flush or merge wrote.
 """
 
 MERGED_FOR_EACH = 3
@@ -64,11 +64,11 @@ class BlockWriter(StoredBlocks):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._saved = list(self.generations)
+        self._saved = list(self.block_sets)
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the 36-byte index rows of a flush, as blocks; these blocks form a new generation.
+        """Add ``mixed``, the 36-byte index rows of a flush, as blocks; these blocks form a new block set.
 
         The index must not contain any entry of these rows yet.
         """
@@ -76,41 +76,41 @@ class BlockWriter(StoredBlocks):
         if not packed:
             return
         log_ids = [rows.log_id for rows in mixed]
-        self.generations.append(self._new(0, WHOLE, min(log_ids), max(log_ids)))
-        self._insert(self.generations[-1].number, packed)
+        self.block_sets.append(self._new(0, WHOLE, min(log_ids), max(log_ids)))
+        self._insert(self.block_sets[-1].set_id, packed)
         self._merge(MERGED_FOR_EACH * len(packed))
 
-    def _new(self, level: int, role: int, lowest_log: int, highest_log: int) -> Generation:
-        number = 1 + max([each.number for each in self.generations], default=0)
-        return Generation(number, level, role, lowest_log, highest_log)
+    def _new(self, level: int, role: int, lowest_log: int, highest_log: int) -> BlockSet:
+        set_id = 1 + max([each.set_id for each in self.block_sets], default=0)
+        return BlockSet(set_id, level, role, lowest_log, highest_log)
 
-    def _insert(self, number: int, packed: Sequence[bytes]) -> None:
-        """Add packed index rows (36 bytes each) to a generation: the blocks that one flush or merge wrote.
+    def _insert(self, set_id: int, packed: Sequence[bytes]) -> None:
+        """Add packed index rows (36 bytes each) to a block set: the blocks that one flush or merge wrote.
 
-        :param number: the number of the generation.
+        :param set_id: id of the block set.
         :param packed: the packed rows, sorted by ledger and entry.
         :raises DamageError: the key of a new block exists already, because a stored key is damaged.
         """
-        blocks = list(enumerate(blocks_of(number, packed), self._next_id))
+        blocks = list(enumerate(blocks_of(set_id, packed), self._next_id))
         self._next_id += len(blocks)
         self._connection.executemany(_INSERT, [(block_id, rows, crc) for block_id, (_, _, rows, crc) in blocks])
-        keys = [(number, first, block_id) for block_id, (_, first, _, _) in blocks]
+        keys = [(set_id, first, block_id) for block_id, (_, first, _, _) in blocks]
         if keys and self._connection.executemany(_INSERT_KEY, keys).rowcount != len(keys):
-            raise DamageError(f"keys of generation {number} of index blocks are damaged")
+            raise DamageError(f"keys of index block set {set_id} are damaged")
 
     def clear(self) -> None:
         """Remove all blocks from the index."""
         self._connection.execute("DELETE FROM blocks")
         self._connection.execute("DELETE FROM block_keys")
-        self.generations = []
+        self.block_sets = []
 
     def save(self) -> None:
-        """Write the list of generations to the index file if it has changed.
+        """Write the list of block sets to the index file if it has changed.
 
-        A generation is the blocks that one flush or merge wrote.
+        A block set is the blocks that one flush or merge wrote.
         """
-        if self.generations != self._saved:
-            packed = pack_generations(self.generations)
+        if self.block_sets != self._saved:
+            packed = pack_block_sets(self.block_sets)
             self._connection.execute("UPDATE state SET generations = ? WHERE rowid = 1", (packed,))
 
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
@@ -122,8 +122,8 @@ class BlockWriter(StoredBlocks):
         :param ledger_ids: the ledger ids, in ascending order.
         """
         found: dict[int, int] = {}
-        for generation in self.generations:
-            cursor, index = Cursor(self, generation), 0
+        for block_set in self.block_sets:
+            cursor, index = Cursor(self, block_set), 0
             while index < len(ledger_ids):
                 ledger_id = ledger_ids[index]
                 key = key_of(ledger_id, MAX_ID)
@@ -149,9 +149,9 @@ class BlockWriter(StoredBlocks):
         """
         ordered = sorted(spans)
         taken: list[bytes] = []
-        for generation in list(self.generations):
-            if log_ids is None or generation.has_one_of(log_ids):
-                taken += self._cut(generation, ordered, log_ids)
+        for block_set in list(self.block_sets):
+            if log_ids is None or block_set.has_one_of(log_ids):
+                taken += self._cut(block_set, ordered, log_ids)
         return rows_of_packed(taken)
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
@@ -163,14 +163,14 @@ class BlockWriter(StoredBlocks):
         :param ledger_ids: ids of the deleted ledgers.
         """
         ordered = [(ledger_id, 0, MAX_ID) for ledger_id in sorted(ledger_ids)]
-        for generation in list(self.generations):
+        for block_set in list(self.block_sets):
             with self._undone_if_damaged():
-                self._cut(generation, ordered, None)
+                self._cut(block_set, ordered, None)
 
-    def _cut(self, generation: Generation, spans: Sequence[Span], log_ids: Collection[int] | None) -> list[bytes]:
-        taken = _Knife(self, generation, log_ids).cut(spans)
+    def _cut(self, block_set: BlockSet, spans: Sequence[Span], log_ids: Collection[int] | None) -> list[bytes]:
+        taken = _Knife(self, block_set, log_ids).cut(spans)
         if taken:
-            self._drop_empty(generation)
+            self._drop_empty(block_set)
         return taken
 
     @contextmanager
@@ -179,13 +179,13 @@ class BlockWriter(StoredBlocks):
 
         The rest of the commit can still succeed.
         """
-        before = list(self.generations)
+        before = list(self.block_sets)
         self._connection.execute("SAVEPOINT part")
         try:
             yield
         except DamageError:
             self._connection.execute("ROLLBACK TO part")
-            self.generations = before
+            self.block_sets = before
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
@@ -194,72 +194,72 @@ class BlockWriter(StoredBlocks):
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
         for statement in (_DELETE, _DELETE_KEY):
-            if self._connection.execute(statement, (block.generation, block.first)).rowcount != 1:
-                raise DamageError(f"keys of generation {block.generation} of index blocks are damaged")
-        self._insert(block.generation, packed)
+            if self._connection.execute(statement, (block.set_id, block.first)).rowcount != 1:
+                raise DamageError(f"keys of index block set {block.set_id} are damaged")
+        self._insert(block.set_id, packed)
 
-    def _drop_empty(self, generation: Generation) -> None:
-        """Remove a generation (the blocks that one flush or merge wrote) from the list if it has no blocks left."""
-        if self.following(generation.number, b"") is None:
-            self.generations.remove(generation)
+    def _drop_empty(self, block_set: BlockSet) -> None:
+        """Remove a block set (the blocks that one flush or merge wrote) from the list if it has no blocks left."""
+        if self.following(block_set.set_id, b"") is None:
+            self.block_sets.remove(block_set)
 
     # -- merging --
 
     def _merge(self, n_rows: int) -> None:
         """Continue the merges of blocks, those of the lowest level first: move about ``n_rows`` index rows."""
-        for level in sorted({generation.level for generation in self.generations}):
+        for level in sorted({block_set.level for block_set in self.block_sets}):
             with self._undone_if_damaged():
                 while n_rows > 0 and (sources := self._sources(level)):
                     n_rows -= self._merge_step(sources, self._target(level + 1, sources))
 
-    def _sources(self, level: int) -> list[Generation]:
-        """Return the generations of a level that are being merged, or should be merged now, oldest first.
+    def _sources(self, level: int) -> list[BlockSet]:
+        """Return the block sets of a level that are being merged, or should be merged now, oldest first.
 
-        A generation is the blocks that one flush or merge wrote.
+        A block set is the blocks that one flush or merge wrote.
         """
-        of_level = [each for each in self.generations if each.level == level]
+        of_level = [each for each in self.block_sets if each.level == level]
         sources = [each for each in of_level if each.role == SOURCE]
         if sources:
             return sources
-        for each in list(self.generations):
+        for each in list(self.block_sets):
             if each.level == level + 1 and each.role == TARGET:
                 self._change(each, WHOLE)  # this merge has ended: its sources have no rows left
         whole = [each for each in of_level if each.role == WHOLE]
         return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
 
-    def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
-        """Return the generation to which a merge moves the rows of ``sources``; create it if the merge begins now.
+    def _target(self, level: int, sources: Sequence[BlockSet]) -> BlockSet:
+        """Return the block set to which a merge moves the rows of ``sources``; create it if the merge begins now.
 
-        A generation is the blocks that one flush or merge wrote.
+        A block set is the blocks that one flush or merge wrote.
         """
         logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
-        for each in self.generations:
+        for each in self.block_sets:
             if each.level == level and each.role == TARGET:
                 return each
         target = self._new(level, TARGET, min(logs), max(logs))
-        self.generations.insert(self.generations.index(sources[0]), target)
+        self.block_sets.insert(self.block_sets.index(sources[0]), target)
         return target
 
-    def _change(self, generation: Generation, role: int) -> Generation:
-        index = self.generations.index(generation)
-        self.generations[index] = generation._replace(role=role)
-        return self.generations[index]
+    def _change(self, block_set: BlockSet, role: int) -> BlockSet:
+        index = self.block_sets.index(block_set)
+        self.block_sets[index] = block_set._replace(role=role)
+        return self.block_sets[index]
 
-    def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
+    def _merge_step(self, sources: Sequence[BlockSet], target: BlockSet) -> int:
         """Do one step of a merge: move the 36-byte index rows with the lowest keys from ``sources`` to ``target``.
 
-        :param sources: the generations that are merged; each is the blocks that one flush or merge wrote.
-        :param target: the generation that the merge writes; the rows are added at its end.
+        :param sources: the block sets that are merged; each is the blocks that one flush or merge wrote.
+        :param target: the block set that the merge writes; the rows are added at its end.
         :returns: the number of moved rows.
         """
         count = STEP_BLOCKS // len(sources)
-        heads = [self.heads(each.number, count) for each in sources]
+        heads = [self.heads(each.set_id, count) for each in sources]
         ends = [blocks[-1].last for blocks in heads if len(blocks) == count]
         bound = min(ends, default=b"\xff")
         moved: list[bytes] = []
         for blocks in heads:
             moved += self._behead(blocks, bound)
-        self._insert(target.number, sorted(moved))
+        self._insert(target.set_id, sorted(moved))
         for each, blocks in zip(sources, heads, strict=True):
             if not blocks or blocks[-1].last <= bound:
                 self._drop_empty(each)
@@ -281,11 +281,11 @@ class BlockWriter(StoredBlocks):
 
 
 class _Knife:
-    """Removes index rows from the blocks of one generation (the blocks that one flush or one merge wrote)."""
+    """Removes index rows from the blocks of one block set (the blocks that one flush or one merge wrote)."""
 
-    def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
+    def __init__(self, writer: BlockWriter, block_set: BlockSet, log_ids: Collection[int] | None) -> None:
         self._writer = writer
-        self._cursor = Cursor(writer, generation)
+        self._cursor = Cursor(writer, block_set)
         self._wanted = packed_logs(log_ids) if log_ids is not None else None
         self._taken: list[bytes] = []
         self._gone: set[int] = set()  # positions, in the present block, of the index rows to remove

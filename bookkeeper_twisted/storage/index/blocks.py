@@ -1,8 +1,8 @@
-"""The format of blocks of packed index rows, and of the list of generations.
+"""The format of blocks of packed index rows, and of the list of block sets.
 
 A block has at most :data:`BLOCK_ROWS` packed rows of 36 bytes, sorted by ledger and entry (:mod:`..mixed_rows`).  Its
-CRC32C covers the number of its generation and the rows.  A generation is the blocks that one flush wrote, or that a
-merge of several generations wrote.  Its blocks are sorted, and no entry is in two of its rows.
+CRC32C covers the id of its block set and the rows.  A block set is the blocks that one flush wrote, or that a
+merge of several block sets wrote.  Its blocks are sorted, and no entry is in two of its rows.
 """
 
 import struct
@@ -32,7 +32,7 @@ _FIRST = struct.Struct(f">8xq{ROW_BYTES - 16}x")
 _KEY = struct.Struct(">qq")
 _NUMBER = struct.Struct(">Q")
 _CRC = struct.Struct(">I")
-_GENERATION = struct.Struct(">QHHII")
+_BLOCK_SET = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
@@ -139,10 +139,10 @@ def live_of(rows: bytes) -> list[tuple[int, int, int]]:
 class Block:
     """A block of packed index rows (36 bytes each) whose checksum was verified."""
 
-    __slots__ = ("generation", "rows")
+    __slots__ = ("set_id", "rows")
 
-    def __init__(self, generation: int, rows: bytes) -> None:
-        self.generation = generation
+    def __init__(self, set_id: int, rows: bytes) -> None:
+        self.set_id = set_id
         self.rows = rows
 
     def __len__(self) -> int:
@@ -181,13 +181,13 @@ class Block:
         return self.packed(index), self.key(index + 1)
 
 
-def block_values(generation: int, rows: bytes) -> Values:
+def block_values(set_id: int, rows: bytes) -> Values:
     """Return the values of a block of packed index ``rows`` for the columns of the SQLite tables.
 
-    :param generation: the number of its generation (the blocks that one flush or merge wrote).
+    :param set_id: id of its block set (the blocks that one flush or merge wrote).
     :param rows: its packed rows (36 bytes each) in one byte string.
     """
-    return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
+    return set_id, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(set_id) + rows)
 
 
 def joined(packed: Sequence[bytes]) -> list[bytes]:
@@ -195,13 +195,13 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
     return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
 
 
-def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
+def blocks_of(set_id: int, packed: Sequence[bytes]) -> list[Values]:
     """Join sorted ``packed`` index rows to blocks; return each block's values for the columns of the SQLite tables.
 
-    :param generation: the number of the generation (the blocks that one flush or merge wrote) to which they belong.
+    :param set_id: id of the block set (the blocks that one flush or merge wrote) to which they belong.
     :param packed: the rows, 36 bytes each.
     """
-    return [block_values(generation, rows) for rows in joined(packed)]
+    return [block_values(set_id, rows) for rows in joined(packed)]
 
 
 def block_from(values: Values) -> Block:
@@ -209,27 +209,27 @@ def block_from(values: Values) -> Block:
 
     :raises DamageError: the values differ from those that were written.
     """
-    generation, first, rows, crc = values
+    set_id, first, rows, crc = values
     try:
-        good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
+        good = rows and not len(rows) % ROW_BYTES and block_values(set_id, rows) == (set_id, first, rows, crc)
     except (TypeError, struct.error):  # damage can change the type of a value
         good = False
     if not good:
-        raise DamageError(f"index block of generation {generation} is damaged")
-    return Block(generation, rows)
+        raise DamageError(f"index block of set {set_id} is damaged")
+    return Block(set_id, rows)
 
 
-class Generation(NamedTuple):
-    """A generation: the blocks of index rows that one flush wrote, or that a merge of several generations wrote.
+class BlockSet(NamedTuple):
+    """A block set: the blocks of index rows that one flush wrote, or that a merge of several block sets wrote.
 
     :ivar level: number of merges that have moved its rows so far.
-    :ivar role: :data:`SOURCE` while a merge moves its rows to another generation, :data:`TARGET` while a merge adds
+    :ivar role: :data:`SOURCE` while a merge moves its rows to another block set, :data:`TARGET` while a merge adds
         rows to it, else :data:`WHOLE`.
     :ivar lowest_log: the lowest id of the entry logs to which its rows refer.
     :ivar highest_log: the highest id of these logs.
     """
 
-    number: int
+    set_id: int
     level: int
     role: int
     lowest_log: int
@@ -243,17 +243,17 @@ class Generation(NamedTuple):
 WHOLE, SOURCE, TARGET = range(3)
 
 
-def pack_generations(generations: Iterable[Generation]) -> bytes:
-    """Encode the list of ``generations`` (each: the blocks that one flush or merge wrote), with a CRC32C."""
-    packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
+def pack_block_sets(block_sets: Iterable[BlockSet]) -> bytes:
+    """Encode the list of ``block_sets`` (each: the blocks that one flush or merge wrote), with a CRC32C."""
+    packed = b"".join([_BLOCK_SET.pack(*block_set) for block_set in block_sets])
     return packed + _CRC.pack(crc32c_of_bytes(packed))
 
 
-def generations_from(packed: object) -> list[Generation]:
-    """Decode the list of generations (each: the blocks that one flush or merge wrote).
+def block_sets_from(packed: object) -> list[BlockSet]:
+    """Decode the list of block sets (each: the blocks that one flush or merge wrote).
 
     :raises DamageError: the list is damaged.
     """
     if isinstance(packed, bytes) and packed[-4:] == _CRC.pack(crc32c_of_bytes(packed[:-4])):
-        return [Generation(*numbers) for numbers in _GENERATION.iter_unpack(packed[:-4])]
-    raise DamageError("the list of generations of an index is damaged")
+        return [BlockSet(*numbers) for numbers in _BLOCK_SET.iter_unpack(packed[:-4])]
+    raise DamageError("the list of block sets of an index is damaged")

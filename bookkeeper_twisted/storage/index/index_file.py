@@ -11,7 +11,7 @@ from ...crc32c import crc32c
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ...sqlite_files import make_private_file
 from ..interfaces import IFileSystem, LedgerRow
-from .blocks import Generation, generations_from, pack_generations
+from .blocks import BlockSet, block_sets_from, pack_block_sets
 from .row_values import ledger_from
 
 Connection = sqlite3.Connection
@@ -30,7 +30,7 @@ _SCHEMA = (
     "CREATE TABLE blocks(id INTEGER PRIMARY KEY, packed BLOB NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TABLE block_keys(generation INTEGER NOT NULL, first BLOB NOT NULL, block INTEGER NOT NULL,"
     " PRIMARY KEY(generation, first)) WITHOUT ROWID",
-    f"INSERT INTO state VALUES (0, x'{pack_generations([]).hex()}')",
+    f"INSERT INTO state VALUES (0, x'{pack_block_sets([]).hex()}')",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
@@ -133,7 +133,7 @@ def read_commits(connection: sqlite3.Connection) -> int:
     """Return the number of commits of the index; 0 if only earlier versions of this bookie have written it.
 
     The number is in the second row of the table ``state``, in the column ``generations``.  Earlier versions of this
-    bookie know only the first row, in which this column has the list of generations (the blocks that each flush or
+    bookie know only the first row, in which this column has the list of block sets (the blocks that each flush or
     merge wrote).  But they write this list to all rows.  So a value that does not have the length of a number counts as
     missing.
 
@@ -168,14 +168,14 @@ def _state(connection: sqlite3.Connection, column: str, row: int) -> object:
     return None if found is None else found[0]
 
 
-def read_generations(connection: sqlite3.Connection) -> list[Generation]:
-    """Return the list of generations, oldest first; a generation is the blocks that one flush or merge wrote.
+def read_block_sets(connection: sqlite3.Connection) -> list[BlockSet]:
+    """Return the list of block sets, oldest first; a block set is the blocks that one flush or merge wrote.
 
     :param connection: a connection to the index file.
-    :raises DamageError: the list of generations is damaged.
+    :raises DamageError: the list of block sets is damaged.
     """
     kept = "CASE typeof(generations) WHEN 'blob' THEN generations END"
-    return generations_from(_state(connection, kept, 1))
+    return block_sets_from(_state(connection, kept, 1))
 
 
 def file_size(connection: sqlite3.Connection) -> int:
@@ -241,9 +241,9 @@ class StructureCheck:
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened, and its list of generations.
+    """Check the structure of an index that is being opened, and its list of block sets.
 
-    A generation is the blocks that one flush or merge wrote.
+    A block set is the blocks that one flush or merge wrote.
 
     :param writer: the connection that commits to the index.
     :param path: path of the file, for error texts.
@@ -252,7 +252,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
     """
     try:
         check_structure(writer, path, tables)
-        read_generations(writer)
+        read_block_sets(writer)
         read_commits(writer)
     except DamageError as error:
         raise IndexDamageError(str(error), _readable_ledgers(writer)) from error

@@ -9,9 +9,9 @@
     state(complete, generations)    a second row has the number of commits
 
 ``sizes`` is an integer or a blob (:mod:`.row_values`).  ``packed`` is a block of packed rows, which one flush wrote for
-many ledgers (:mod:`.blocks`); a *generation* is the blocks that one flush or merge wrote.  Each entry is in only one
-row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the rest of the row.  It is needed because SQLite notices a
-broken structure, but not a flipped bit in a value.
+many ledgers (:mod:`.blocks`); a *block set* is the blocks that one flush or merge wrote, and the column ``generation``
+has its id.  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the rest of the row.
+It is needed because SQLite notices a broken structure, but not a flipped bit in a value.
 
 If a search finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
 rows, even if damaged keys have misled it.  Rows are stored in the order of the keys with which they were written.  So
@@ -284,7 +284,7 @@ class SqliteRunIndex:
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
         """Store the packed index rows (36 bytes each) that one flush has written for several ledgers.
 
-        Rows that follow all indexed entries of their ledger are added to the blocks, as one generation (the blocks that
+        Rows that follow all indexed entries of their ledger are added to the blocks, as one block set (the blocks that
         one flush wrote).  The other rows replace older entries, so they are unpacked and inserted into the table of
         runs.
         """

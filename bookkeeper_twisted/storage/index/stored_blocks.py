@@ -1,15 +1,15 @@
 """Searches in the blocks of packed rows (36 bytes each) of an index of entries, within one transaction.
 
-A generation is the blocks that one flush or one merge wrote.  Several generations may have rows of a ledger, but each
-entry is in only one row: in one generation, or in the SQLite table of unpacked rows.
+A block set is the blocks that one flush or one merge wrote.  Several block sets may have rows of a ledger, but each
+entry is in only one row: in one block set, or in the SQLite table of unpacked rows.
 
-The list of generations begins with the oldest.  In a younger generation, the entries of a ledger have higher ids than
-in an older generation.  So a search can use bisection on the list.  But it reports an entry as missing only after it
-has searched all generations.
+The list of block sets begins with the oldest.  In a younger block set, the entries of a ledger have higher ids than
+in an older block set.  So a search can use bisection on the list.  But it reports an entry as missing only after it
+has searched all block sets.
 
 If a search finds no row, the row may still exist under a damaged key.  So a search reports an entry as missing only
-after it has verified the blocks before and after the key, even if these blocks are of other generations.  Before a
-search decides that a generation has no more blocks, it verifies the next block, which is of another generation.
+after it has verified the blocks before and after the key, even if these blocks are of other block sets.  Before a
+search decides that a block set has no more blocks, it verifies the next block, which is of another block set.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,7 +21,7 @@ from ..interfaces import IndexRow
 from .blocks import (
     SOURCE,
     Block,
-    Generation,
+    BlockSet,
     block_from,
     cut_rows,
     key_of,
@@ -32,7 +32,7 @@ from .blocks import (
     row_of_packed,
     rows_of_packed,
 )
-from .index_file import Connection, read_generations
+from .index_file import Connection, read_block_sets
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
@@ -51,13 +51,13 @@ _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, fir
 class StoredBlocks:
     """The blocks of packed index rows (36 bytes each) that an SQLite connection sees in its present transaction.
 
-    :ivar generations: the generations (each: the blocks that one flush or merge wrote), the oldest first.
-    :raises DamageError: the list of generations is damaged.  All methods also raise this error if they find damage.
+    :ivar block_sets: the block sets (each: the blocks that one flush or merge wrote), the oldest first.
+    :raises DamageError: the list of block sets is damaged.  All methods also raise this error if they find damage.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.generations = read_generations(connection)
+        self.block_sets = read_block_sets(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the index row that contains ``entry_id`` of ``ledger_id``; None if no block has such a row."""
@@ -83,66 +83,66 @@ class StoredBlocks:
         return parts
 
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
-        """Return the index row (36 bytes) that contains an entry, and the number of its generation, or None.
+        """Return the index row (36 bytes) that contains an entry, and the id of its block set, or None.
 
-        A generation is the blocks that one flush or merge wrote.  If a generation does not contain the entry, the entry
-        ids of its rows next to the key tell whether to search younger or older generations first.
+        A block set is the blocks that one flush or merge wrote.  If a block set does not contain the entry, the entry
+        ids of its rows next to the key tell whether to search younger or older block sets first.
 
-        :raises DamageError: no intact generation contains the entry, and another generation is damaged.
+        :raises DamageError: no intact block set contains the entry, and another block set is damaged.
         """
-        likely, others = list(self.generations), list[Generation]()
+        likely, others = list(self.block_sets), list[BlockSet]()
         at_ends: list[int] = []
         damage: DamageError | None = None
         while likely or others:
             middle = len(likely) // 2
-            generation = likely.pop(middle) if likely else others.pop()
+            block_set = likely.pop(middle) if likely else others.pop()
             try:
-                packed, behind = self._around(generation.number, key)
+                packed, behind = self._around(block_set.set_id, key)
             except DamageError as error:
                 damage = error
                 continue
             if packed[:8] == key[:8]:
                 if last_of(packed) >= entry_id:
-                    return generation.number, packed
+                    return block_set.set_id, packed
                 others += likely[:middle]
                 del likely[:middle]
             elif behind[:8] == key[:8]:
                 others += likely[middle:]
                 del likely[middle:]
-            elif not packed and generation.role == SOURCE:
+            elif not packed and block_set.role == SOURCE:
                 # a merge has moved the rows with low keys out of these blocks: search the other sources of the merge
                 # last
-                others += [each for each in likely if each[1:3] == generation[1:3]]
-                likely = [each for each in likely if each[1:3] != generation[1:3]]
+                others += [each for each in likely if each[1:3] == block_set[1:3]]
+                likely = [each for each in likely if each[1:3] != block_set[1:3]]
             if not behind:
-                at_ends.append(generation.number)
+                at_ends.append(block_set.set_id)
         if damage is not None:
             raise damage
-        for number in at_ends:
-            self._behind(number, key)
+        for set_id in at_ends:
+            self._behind(set_id, key)
         return None
 
     def last_entry(self, ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the blocks; -1 if they have no rows of the ledger."""
         key = key_of(ledger_id, MAX_ID)
         found = -1
-        for generation in self.generations:
-            packed, behind = self._around(generation.number, key)
+        for block_set in self.block_sets:
+            packed, behind = self._around(block_set.set_id, key)
             if not behind:
-                self._behind(generation.number, key)
+                self._behind(block_set.set_id, key)
             if packed[:8] == key[:8]:
                 found = max(found, last_of(packed))
         return found
 
-    def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a generation's last index row (36 bytes) up to a key, and the key of the next row of its block.
+    def _around(self, set_id: int, key: bytes) -> tuple[bytes, bytes]:
+        """Return a block set's last index row (36 bytes) up to a key, and the key of the next row of its block.
 
-        A generation is the blocks that one flush or merge wrote.
+        A block set is the blocks that one flush or merge wrote.
 
         :returns: the row and the key.  The row is empty if there is no such row; the key is empty if the block has no
             next row.
         """
-        block = self.floor(number, key)
+        block = self.floor(set_id, key)
         return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
@@ -152,7 +152,7 @@ class StoredBlocks:
         :param limit: maximum number of rows to return.
         """
         key = key_of(ledger_id, first)
-        found = merge(*[self._packed(generation.number, key) for generation in self.generations])
+        found = merge(*[self._packed(block_set.set_id, key) for block_set in self.block_sets])
         up_to_last = takewhile(lambda packed: packed[:8] <= key[:8], found)
         from_first = (packed for packed in up_to_last if packed[:8] == key[:8] and last_of(packed) >= first)
         return rows_of_packed(islice(from_first, limit))
@@ -165,28 +165,28 @@ class StoredBlocks:
         :param log_ids: if given, return only rows that refer to these entry logs.
         """
         key = key_of(*after)
-        chosen = [each.number for each in self.generations if log_ids is None or each.has_one_of(log_ids)]
-        found = (packed for packed in merge(*[self._packed(number, key) for number in chosen]) if packed[:16] > key)
+        chosen = [each.set_id for each in self.block_sets if log_ids is None or each.has_one_of(log_ids)]
+        found = (packed for packed in merge(*[self._packed(set_id, key) for set_id in chosen]) if packed[:16] > key)
         if log_ids is not None:
             wanted = packed_logs(log_ids)
             found = (packed for packed in found if log_of(packed) in wanted)
         return rows_of_packed(islice(found, limit))
 
-    def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
+    def _packed(self, set_id: int, key: bytes) -> Iterator[bytes]:
         """Yield the rows (36 bytes each) of one flush or merge, beginning with the last row at or before a key."""
-        for block, begin in self._blocks_from(number, key):
+        for block, begin in self._blocks_from(set_id, key):
             yield from cut_rows(block.rows)[begin:]
 
-    def _blocks_from(self, number: int, key: bytes) -> Iterator[tuple[Block, int]]:
+    def _blocks_from(self, set_id: int, key: bytes) -> Iterator[tuple[Block, int]]:
         """Yield the blocks of one flush or merge from a key onwards, each with the index of the first relevant row.
 
         In the first block, this is the last row at or before the key; in all others, it is the first row.
         """
-        block = self.floor(number, key)
+        block = self.floor(set_id, key)
         if block is not None:
             yield block, block.floor(key)
             key = block.last
-        while (block := self.following(number, key)) is not None:
+        while (block := self.following(set_id, key)) is not None:
             yield block, 0
             key = block.last
 
@@ -208,66 +208,66 @@ class StoredBlocks:
 
     # -- blocks --
 
-    def floor(self, number: int, key: bytes) -> Block | None:
-        """Return the last block of a generation that begins at or before ``key``, or None.
+    def floor(self, set_id: int, key: bytes) -> Block | None:
+        """Return the last block of a block set that begins at or before ``key``, or None.
 
-        :param number: the number of the generation (the blocks that one flush or merge wrote).
+        :param set_id: id of the block set (the blocks that one flush or merge wrote).
         """
-        values = self._connection.execute(_FLOOR, (number, key)).fetchone()
+        values = self._connection.execute(_FLOOR, (set_id, key)).fetchone()
         block = block_from(values) if values is not None else None
-        return block if block is not None and block.generation == number else None
+        return block if block is not None and block.set_id == set_id else None
 
-    def heads(self, number: int, limit: int) -> list[Block]:
-        """Return the first blocks, at most ``limit``, of a generation (the blocks that one flush or merge wrote).
+    def heads(self, set_id: int, limit: int) -> list[Block]:
+        """Return the first blocks, at most ``limit``, of a block set (the blocks that one flush or merge wrote).
 
         If fewer blocks are found, verify that damage does not hide another block.
 
         :raises DamageError: a block is damaged.  If damage hides a block before the first returned block, this method
             does not notice it, but :meth:`following` does.
         """
-        found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
+        found = [block_from(values) for values in self._connection.execute(_FIRST, (set_id, limit))]
         if len(found) < limit:
-            self.following(number, found[-1].last if found else b"")
+            self.following(set_id, found[-1].last if found else b"")
         return found
 
-    def following(self, number: int, key: bytes) -> Block | None:
-        """Return the first block of a generation whose first key is higher than ``key``, or None.
+    def following(self, set_id: int, key: bytes) -> Block | None:
+        """Return the first block of a block set whose first key is higher than ``key``, or None.
 
-        Verify the block before the key, too.  At the end of the generation, verify the first block of the
-        next generation.
+        Verify the block before the key, too.  At the end of the block set, verify the first block of the
+        next block set.
 
-        :param number: the number of the generation (the blocks that one flush or merge wrote).
+        :param set_id: id of the block set (the blocks that one flush or merge wrote).
         """
-        self.floor(number, key)
-        return self._behind(number, key)
+        self.floor(set_id, key)
+        return self._behind(set_id, key)
 
-    def _behind(self, number: int, key: bytes) -> Block | None:
+    def _behind(self, set_id: int, key: bytes) -> Block | None:
         """Return the first block after a key; the caller has verified the block before the key with :meth:`floor`.
 
         The stored key of a block may be damaged, and be equal to ``key`` by accident.  A query for keys greater than
         ``key`` would skip this block.  So the query asks for keys that are at least ``key`` plus one byte.  It reads
         only one block, because a query for several blocks would skip blocks with equal keys, too.
         """
-        values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
+        values = self._connection.execute(_FROM, (set_id, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
-        return block if block is not None and block.generation == number else None
+        return block if block is not None and block.set_id == set_id else None
 
 
 class Cursor:
-    """A cursor that moves to ascending keys of one generation (the blocks that one flush or one merge wrote).
+    """A cursor that moves to ascending keys of one block set (the blocks that one flush or one merge wrote).
 
     :ivar block: the last block whose first key is not higher than the key at which the cursor is; None if there is no
         such block.
-    :ivar following: the block after :attr:`block`, or None at the end of the generation.
+    :ivar following: the block after :attr:`block`, or None at the end of the block set.
     """
 
-    __slots__ = ("block", "following", "_stored", "_number", "_begun")
+    __slots__ = ("block", "following", "_stored", "_set_id", "_begun")
 
-    def __init__(self, stored: StoredBlocks, generation: Generation) -> None:
+    def __init__(self, stored: StoredBlocks, block_set: BlockSet) -> None:
         self.block: Block | None = None
         self.following: Block | None = None
         self._stored = stored
-        self._number = generation.number
+        self._set_id = block_set.set_id
         self._begun = False
 
     def leaves(self, key: bytes) -> bool:
@@ -280,8 +280,8 @@ class Cursor:
         :raises DamageError: a block next to the key is damaged; the cursor has not moved.
         """
         if self.leaves(key) and not self._stepped(key):
-            block = self._stored.floor(self._number, key)
-            self.following = self._stored.following(self._number, key if block is None else max(block.last, key))
+            block = self._stored.floor(self._set_id, key)
+            self.following = self._stored.following(self._set_id, key if block is None else max(block.last, key))
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
@@ -289,7 +289,7 @@ class Cursor:
         if self.following is None:
             return False
         try:
-            behind = self._stored.following(self._number, self.following.last)
+            behind = self._stored.following(self._set_id, self.following.last)
         except DamageError:  # go() then searches for the key, which may be after the damaged block
             return False
         self.block, self.following = self.following, behind

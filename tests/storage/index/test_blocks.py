@@ -38,7 +38,7 @@ class PackTests(SynchronousTestCase):
 
 
 class PackedContractTests(InADirectory, index_contract.RunIndexContract):
-    """The contract with rows in blocks, which are tiny, and merged as soon as there are two generations."""
+    """The contract with rows in blocks, which are tiny, and merged as soon as there are two block sets."""
 
     def setUp(self) -> None:
         self.patch(blocks, "BLOCK_ROWS", 2)
@@ -56,7 +56,7 @@ class PackedContractTests(InADirectory, index_contract.RunIndexContract):
 
 
 class _Flushes(InADirectory):
-    """Flushes of one entry of each ledger; four rows are a block, four generations are merged."""
+    """Flushes of one entry of each ledger; four rows are a block, four block sets are merged."""
 
     def setUp(self) -> None:
         self.patch(blocks, "BLOCK_ROWS", 4)
@@ -69,9 +69,9 @@ class _Flushes(InADirectory):
             rows = [_row(ledger_id, entry_id, log_id) for ledger_id in ledger_ids]
             self.index.commit(IndexBatch(mixed=packed_rows(rows)))
 
-    def generations(self) -> list[blocks.Generation]:
+    def block_sets(self) -> list[blocks.BlockSet]:
         ((packed,),) = self.index._writer.execute("SELECT generations FROM state WHERE rowid = 1").fetchall()
-        return blocks.generations_from(packed)
+        return blocks.block_sets_from(packed)
 
     def count(self, table: str) -> int:
         ((count,),) = self.index._writer.execute(f"SELECT count(*) FROM {table}").fetchall()
@@ -85,11 +85,11 @@ class BlockTests(_Flushes):
     """What commits do to blocks."""
 
     def test_merged(self) -> None:
-        """Generations stay few however many flushes there were; every row is found, in a full block or nearly so."""
+        """Block sets stay few however many flushes there were; every row is found, in a full block or nearly so."""
         self.flush(range(100))
-        by_level = [[each.level for each in self.generations()].count(level) for level in range(5)]
+        by_level = [[each.level for each in self.block_sets()].count(level) for level in range(5)]
         self.assertLess(max(by_level), 8)
-        self.assertGreater(max(each.level for each in self.generations()), 1)
+        self.assertGreater(max(each.level for each in self.block_sets()), 1)
         self.assertEqual(self.count("runs"), 0)
         self.assertLess(self.count("blocks"), 2 * 100 * len(_LEDGERS) // 4)
         for ledger_id in _LEDGERS:
@@ -99,19 +99,19 @@ class BlockTests(_Flushes):
         self.assertGreater(self.index.check(), 0)
 
     def test_few_are_asked(self) -> None:
-        """A look-up finds a row by few of many generations, in the middle of merges, too; it denies one by all."""
+        """A look-up finds a row by few of many block sets, in the middle of merges, too; it denies one by all."""
         asked = list[int]()
         floor = stored_blocks.StoredBlocks.floor
 
-        def count(stored: stored_blocks.StoredBlocks, number: int, key: bytes) -> blocks.Block | None:
-            asked.append(number)
-            return floor(stored, number, key)
+        def count(stored: stored_blocks.StoredBlocks, set_id: int, key: bytes) -> blocks.Block | None:
+            asked.append(set_id)
+            return floor(stored, set_id, key)
 
         self.patch(blocks, "BLOCK_ROWS", 8)
         self.patch(block_writer, "MERGED_FOR_EACH", 1)
         self.flush(range(60))
-        generations = self.generations()
-        self.assertIn(blocks.SOURCE, [each.role for each in generations])
+        block_sets = self.block_sets()
+        self.assertIn(blocks.SOURCE, [each.role for each in block_sets])
         self.patch(stored_blocks.StoredBlocks, "floor", count)
         for ledger_id in _LEDGERS:
             for entry_id in range(60):
@@ -119,36 +119,36 @@ class BlockTests(_Flushes):
         self.assertLess(len(asked), 5 * 60 * len(_LEDGERS))
         asked.clear()
         self.assertIsNone(self.index.find(3, 60))
-        self.assertEqual(sorted(asked), sorted(each.number for each in generations))
+        self.assertEqual(sorted(asked), sorted(each.set_id for each in block_sets))
 
-    def test_order_of_generations(self) -> None:
-        """What a generation has of a ledger lies behind what those before it in the list have."""
+    def test_order_of_block_sets(self) -> None:
+        """What a block set has of a ledger lies behind what those before it in the list have."""
         lowest = "SELECT min(first) FROM block_keys WHERE generation = ?"
         for entry_id in range(80):
             self.flush([entry_id])
-            numbers = [each.number for each in self.generations() if each.role != blocks.SOURCE]
-            begins = [self.index._writer.execute(lowest, (number,)).fetchone() for number in numbers]
+            set_ids = [each.set_id for each in self.block_sets() if each.role != blocks.SOURCE]
+            begins = [self.index._writer.execute(lowest, (set_id,)).fetchone() for set_id in set_ids]
             self.assertEqual(begins, sorted(begins))
 
     def test_share_of_a_merge(self) -> None:
         """A commit merges a bounded number of rows, and the next ones go on, after a restart too."""
         self.flush(range(4), range(200))
-        self.assertIn(blocks.TARGET, [each.role for each in self.generations()])
+        self.assertIn(blocks.TARGET, [each.role for each in self.block_sets()])
         self.flush([4], [0])
-        targets = [each for each in self.generations() if each.role == blocks.TARGET]
+        targets = [each for each in self.block_sets() if each.role == blocks.TARGET]
         self.index.close()
         self.index = self.open()
-        self.assertEqual([each for each in self.generations() if each.role == blocks.TARGET], targets)
+        self.assertEqual([each for each in self.block_sets() if each.role == blocks.TARGET], targets)
         count = 5
-        while targets[0] in self.generations():
+        while targets[0] in self.block_sets():
             self.flush([count], [0, 1])
             count += 1
-        self.assertIn(targets[0]._replace(role=blocks.WHOLE), self.generations())
+        self.assertIn(targets[0]._replace(role=blocks.WHOLE), self.block_sets())
         self.assertEqual([self.ids(0), self.ids(1)], [[*range(count)], [*range(4), *range(5, count)]])
         self.assertTrue(all(self.ids(ledger_id) == [*range(4)] for ledger_id in range(2, 200)))
 
-    def test_uneven_generations(self) -> None:
-        """Generations of other ledgers each, of many rows or few, are merged in order."""
+    def test_uneven_block_sets(self) -> None:
+        """Block sets of other ledgers each, of many rows or few, are merged in order."""
         drawn = random.Random(3)
         written = dict[int, list[int]]()
         for entry_id in range(60):
@@ -172,7 +172,7 @@ class BlockTests(_Flushes):
         self.flush(range(9, 40), [1, 0, 2])
         self.assertEqual([self.ids(ledger_id) for ledger_id in range(4)], [[*range(40)]] * 3 + [[]])
         self.index.commit(IndexBatch(deleted_ledgers=[0, 1, 2]))
-        self.assertEqual((self.generations(), self.count("blocks")), ([], 0))
+        self.assertEqual((self.block_sets(), self.count("blocks")), ([], 0))
         self.assertEqual(self.index.live(), {})
 
     def test_late_rows(self) -> None:
@@ -228,7 +228,7 @@ class BlockTests(_Flushes):
         self.assertEqual(self.index.live().keys(), {1, 7})
         self.assertEqual(self.index.page((-1, -1), 9999, [0]), [])
 
-    def test_pages_of_many_generations(self) -> None:
+    def test_pages_of_many_block_sets(self) -> None:
         """Pages of any size, of some logs or all, give every row once and in order."""
         for log_id in range(5):
             self.flush(range(3 * log_id, 3 * log_id + 3), log_id=log_id)
@@ -280,9 +280,9 @@ class DamagedBlockTests(_Flushes):
             "blocks SET crc = 'text' WHERE id =", "blocks SET id = 7777 WHERE id =",
             "block_keys SET block = block + 1 WHERE block =", "block_keys SET block = 'text' WHERE block =",
         ]  # fmt: skip
-        for number, (generation, first, block) in enumerate(drawn.sample(tables["block_keys"], 24)):
+        for number, (set_id, first, block) in enumerate(drawn.sample(tables["block_keys"], 24)):
             change = changes[number % len(changes)]
-            with self.subTest(f"{generation}, {first.hex()}, {change}"):
+            with self.subTest(f"{set_id}, {first.hex()}, {change}"):
                 self.execute(f"UPDATE {change} {block}")
                 self.assertIn(self.look(), range(1, 100))
                 for name, stored in tables.items():
@@ -293,9 +293,9 @@ class DamagedBlockTests(_Flushes):
     def damaged_keys(self, above: int, every: int, changes: Sequence[tuple[int, int]]) -> Iterator[None]:
         """Open the index with one damaged key after the other, where it lies in the file.
 
-        :param above: number of the generations that stay as they are.
+        :param above: id of the last of the block sets that stay as they are.
         :param every: of how many keys one is damaged.
-        :param changes: bytes of a key, -1 for its generation, and bits to be flipped.
+        :param changes: bytes of a key, -1 for its block set, and bits to be flipped.
         """
         self.patch(run_index, "check_to_open", lambda *_: None)
         self.flush(range(30))
@@ -304,13 +304,13 @@ class DamagedBlockTests(_Flushes):
         self.index.close()
         with open(self.path, "rb") as file:
             intact = file.read()
-        for generation, first, block in stored[::every]:
-            cell = generation.to_bytes(1, "big") + first + block.to_bytes(1 if block < 128 else 2, "big")
+        for set_id, first, block in stored[::every]:
+            cell = set_id.to_bytes(1, "big") + first + block.to_bytes(1 if block < 128 else 2, "big")
             self.assertEqual(intact.count(cell), 1)
             for offset, bit in changes:
                 damaged = bytearray(intact)
                 damaged[intact.index(cell) + 1 + offset] ^= bit
-                with self.subTest(f"generation {generation}, {first.hex()}, byte {offset}, bit {bit}"):
+                with self.subTest(f"set {set_id}, {first.hex()}, byte {offset}, bit {bit}"):
                     with open(self.path, "wb") as file:
                         file.write(damaged)
                     self.index = self.open()
@@ -333,12 +333,12 @@ class DamagedBlockTests(_Flushes):
             self.flush(range(30, 42))
             self.assertIn(self.look(42), range(1, 150))
 
-    def test_damaged_generation(self) -> None:
-        """What other generations hold is found, whichever is damaged."""
+    def test_damaged_block_set(self) -> None:
+        """What other block sets hold is found, whichever is damaged."""
         self.flush(range(30))
         missing = 0
-        for each in self.generations():
-            damaged = f"WHERE id IN (SELECT block FROM block_keys WHERE generation = {each.number})"
+        for each in self.block_sets():
+            damaged = f"WHERE id IN (SELECT block FROM block_keys WHERE generation = {each.set_id})"
             self.execute(f"UPDATE blocks SET crc = crc + 1 {damaged}")
             missing += self.look()
             self.execute(f"UPDATE blocks SET crc = crc - 1 {damaged}")
@@ -360,7 +360,7 @@ class DamagedBlockTests(_Flushes):
         self.assertLess(self.index.live()[0][0], 30 * len(_LEDGERS))
 
     def test_damaged_list(self) -> None:
-        """Without the list of generations nothing is denied, nothing committed, and the index not opened again."""
+        """Without the list of block sets nothing is denied, nothing committed, and the index not opened again."""
         self.flush(range(5))
         self.execute("UPDATE state SET generations = substr(generations, 21)")
         self.assertRaises(DamageError, self.index.find, 3, 0)
