@@ -245,8 +245,8 @@ PLANTS = (
         where="ReplicaScan._batch",
     ),
     Plant(
-        "damage is marked once, whether the store takes it or not", "bookie/maintenance/damage_marks.py",
-        "continue", "", ["tests.bookie.maintenance.test_scrubber"], where="DamageMarks._work",
+        "damage is marked once, whether the store takes it or not", "bookie/maintenance/damaged_ledger_marker.py",
+        "continue", "", ["tests.bookie.maintenance.test_scrubber"], where="DamagedLedgerMarker._work",
     ),
     Plant(
         "a recovery forgets that its bookie runs", "cli/commands/recovery.py",

@@ -178,8 +178,8 @@ PLANTS = (
     Plant(
         "damage that a compaction has found is marked before it is durable", "bookie/maintenance/known_damage.py",
         "try:\n    await self.keep(directory, record)\n"
-        "finally:\n    self.marks.found([found])",
-        "self.marks.found([found])\nawait self.keep(directory, record)",
+        "finally:\n    self.marker.found([found])",
+        "self.marker.found([found])\nawait self.keep(directory, record)",
         ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_unreadable"],
         where="KnownDamage.join",
     ),

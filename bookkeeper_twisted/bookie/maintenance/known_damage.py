@@ -12,24 +12,24 @@ from twisted.logger import Logger
 from ...errors import LogDamageError, StorageError
 from ...metrics import ScrubMetrics
 from ...storage.maintenance.scrub import DamagedEntries, Scrub, ScrubRecord, damage_now, load_record, save_record
-from .damage_marks import DamageMarks
+from .damaged_ledger_marker import DamagedLedgerMarker
 from .maintained import MaintainedDirectory, MaintainedJournal
 
 
 class KnownDamage:
     """The known damage of a bookie: one ScrubRecord for each ledger directory and each journal.
 
-    :param marks: marks the damaged ledgers as underreplicated.
+    :param marker: marks the damaged ledgers as underreplicated.
     :ivar records: the damage record of each directory and journal, by the number of the directory or journal.
     :ivar passes: the scrubs in progress, by the number of the directory that each verifies.
     """
 
     _log = Logger()
 
-    def __init__(self, clock: IReactorTime, marks: DamageMarks, metrics: ScrubMetrics) -> None:
+    def __init__(self, clock: IReactorTime, marker: DamagedLedgerMarker, metrics: ScrubMetrics) -> None:
         self.records: dict[int, ScrubRecord] = {}
         self.passes: dict[int, Scrub] = {}
-        self.marks = marks
+        self.marker = marker
         self._clock = clock
         self._metrics = metrics
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
@@ -46,7 +46,7 @@ class KnownDamage:
         except (OSError, StorageError) as error:
             self._log.warn("what is known of damage cannot be read: {error}", error=error)
             return
-        self.marks.found(self.records.setdefault(maintained.number, record).findings)
+        self.marker.found(self.records.setdefault(maintained.number, record).findings)
 
     async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
         """Replace the damage ``record`` of a directory or journal, in memory and on disk.
@@ -82,4 +82,4 @@ class KnownDamage:
         try:
             await self.keep(directory, record)
         finally:
-            self.marks.found([found])
+            self.marker.found([found])

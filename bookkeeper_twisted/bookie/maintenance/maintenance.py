@@ -18,7 +18,7 @@ from ...storage.ledger_dirs import log_mark_name
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from .compactor import Compactor
-from .damage_marks import DamageMarks
+from .damaged_ledger_marker import DamagedLedgerMarker
 from .garbage_collector import CollectorOptions, GarbageCollector
 from .known_damage import KnownDamage
 from .ledger_collector import Cluster, LedgerCollector
@@ -84,8 +84,8 @@ class Maintenance:
         logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)
         scrub_metrics = ScrubMetrics(instruments, labels)
-        marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
-        known = KnownDamage(clock, marks, scrub_metrics)
+        marker = DamagedLedgerMarker(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
+        known = KnownDamage(clock, marker, scrub_metrics)
         compactors = [
             Compactor(
                 directory, collector, clock, reads, writes, metrics, partial(known.join, directory),

@@ -165,7 +165,7 @@ class Scrubber:
     async def stop(self) -> None:
         """Cancel the present pass and wait for its end."""
         self._stopped = True
-        self._known.marks.stop()
+        self._known.marker.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -237,7 +237,7 @@ class Scrubber:
             if found or now - saved_at >= _SAVED_EVERY:
                 await self._known.keep(directory, scrub.record)
                 saved_at = now
-            self._known.marks.found(found)
+            self._known.marker.found(found)
             progress.advance(step.n_bytes, now)
             self._metrics.bytes.value += step.n_bytes
 

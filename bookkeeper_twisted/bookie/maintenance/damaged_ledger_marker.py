@@ -25,8 +25,8 @@ _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 300.0
 
 
-class DamageMarks:
-    """A queue of damaged ledgers, which are marked as underreplicated one by one; a failed request is tried again.
+class DamagedLedgerMarker:
+    """Marks the damaged ledgers of a queue as underreplicated, one by one; a failed request is tried again.
 
     :param operations: the speed limit of requests to the metadata store.
     """
