@@ -161,11 +161,11 @@ class DirectoryStorage:
 
         See :meth:`~.interfaces.ILedgerStorage.scattered` for parameters and errors.
         """
-        halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
+        cached = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
         recent = self.recent.tables_of(ledger_id, max(min(entry_ids), 0), max(entry_ids)) if entry_ids else ()
         looked_up = self.looked_up.rows_of(ledger_id)
         tables = [*recent, *([looked_up] if looked_up is not None else ())]
-        lookup = Lookup(halves, tables, self.reader.offsets_of)
+        lookup = Lookup(cached, tables, self.reader.offsets_of)
         lookup.find(entry_ids, max_bytes)
         for log_id, records in lookup.logs.items():
             self.reader.read_scattered(ledger_id, log_id, records, lookup.found)
@@ -190,9 +190,9 @@ class DirectoryStorage:
         :param found: the index rows that one search found.
         """
         ledger_id = found.ledger_id
-        for half in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
-            for row in found.rows() if half.overlaps(found.first, found.last) else ():
-                if half.overlaps(row.first, row.last):
+        for cached in (*self.active.held(ledger_id), *self.flushing.held(ledger_id)):
+            for row in found.rows() if cached.overlaps(found.first, found.last) else ():
+                if cached.overlaps(row.first, row.last):
                     self.looked_up.discard(ledger_id, row.first, row.last)
 
     def last_cached(self, ledger_id: int) -> int:

@@ -105,7 +105,7 @@ class LedgerStorage:
         self._read_cache = ReadCache(settings.read_cache_bytes)
         self._windows = ReadCache(_WINDOWS_BYTES)
         self._ends: dict[tuple[int, int], None] = {}
-        self._half_limit = max(1, settings.write_cache_bytes // len(directories) // 2)
+        self._cache_limit = max(1, settings.write_cache_bytes // len(directories) // 2)
         self._persist_log_marks = persist_log_marks
         self._in_checkpoint = False
 
@@ -299,7 +299,7 @@ class LedgerStorage:
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
 
     def is_full(self) -> bool:
-        return any(directory.active.cost >= self._half_limit for directory in self.directories)
+        return any(directory.active.cost >= self._cache_limit for directory in self.directories)
 
     def begin_checkpoint(self, log_marks: Sequence[JournalPosition]) -> ICheckpoint | None:
         if self._in_checkpoint:

@@ -250,7 +250,7 @@ class PressureTests(SynchronousTestCase):
         return rig
 
     def test_full_cache_is_swapped(self) -> None:
-        """An add that finds the write cache full begins a checkpoint, and goes into the other half at once."""
+        """An add that finds the write cache full begins a checkpoint, and goes into the other one at once."""
         rig = self.full()
         self.assertEqual(self.successResultOf(rig.bookie.last_entry(1)), 59)
 

@@ -348,7 +348,7 @@ PLANTS = (
         where="DirectoryStorage.not_written",
     ),
     Plant(
-        "the flushing half hides the active one", "storage/directory_storage.py",
+        "the flushing cache hides the active one", "storage/directory_storage.py",
         "if held is not None or not self.flushing:\n    return held\n"
         "held = self.flushing.find(ledger_id, entry_id, max_count)",
         "held = self.flushing.find(ledger_id, entry_id, max_count) or held", _STORAGE,

@@ -69,7 +69,7 @@ PLANTS = (
         ["tests.storage.index.test_recent_blocks"], where="RecentBlocks.discard_logs",
     ),
     Plant(
-        "the flushing half gives older copies behind the first entry", "storage/directory_storage.py",
+        "the flushing cache gives older copies behind the first entry", "storage/directory_storage.py",
         "newer <= held.last", "False", _LIVES, where="DirectoryStorage.cached",
     ),
     Plant(
@@ -220,7 +220,7 @@ PLANTS = (
     ),
     Plant(
         "an older write cache hides the copies of the newer one", _SCATTERED_MODULE,
-        "newest or entry", "entry or newest", _SCATTERED, where="Lookup._in_halves",
+        "newest or entry", "entry or newest", _SCATTERED, where="Lookup._in_write_caches",
     ),
     Plant(
         "records behind the end of a look-up are read nevertheless", _SCATTERED_MODULE,

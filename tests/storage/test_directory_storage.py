@@ -34,7 +34,7 @@ class DirectoryTests(SynchronousTestCase):
         self.directory = DirectoryStorage("/", log, reader, self.index, RecentIndex(1 << 16))
 
     def test_halves(self) -> None:
-        """Both halves are readable, the active one first; the flushing half stays until it is let go."""
+        """Both write caches are readable, the active one first; the flushing one stays until it is let go."""
         self.directory.active.add(run(1, 0, 10))
         self.directory.swap()
         self.directory.active.add(run(1, 5, 1, salt=1))
@@ -53,7 +53,7 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(self.directory.last_cached(1), 5)
 
     def test_never_between(self) -> None:
-        """At every operation of a flush each entry is in a half or found on disk: no moment of absence."""
+        """At every operation of a flush each entry is in a write cache or found on disk: no moment of absence."""
         self.directory.active.add(run(1, 0, 10))
         self.directory.swap()
         moments = []
@@ -72,7 +72,7 @@ class DirectoryTests(SynchronousTestCase):
         self.assertGreater(len(moments), 8)
 
     def test_not_written(self) -> None:
-        """After a failure both halves are one, the newer copies on top."""
+        """After a failure both write caches are one, the newer copies on top."""
         self.directory.active.add(run(1, 0, 10))
         self.directory.swap()
         self.directory.active.add(run(1, 5, 1, salt=1))

@@ -142,7 +142,7 @@ class EntryTests(LedgerStorageTestCase):
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (19, 9))
 
     def test_ranges(self) -> None:
-        """Ranges join what is on disk, in the flushing and in the active half."""
+        """Ranges join what is on disk, in the flushing and in the active cache."""
         self.storage.add(run(1, 0, 10))
         self.storage.add(run(1, 40, 2))
         checkpoint(self.storage)
@@ -190,7 +190,7 @@ class EntryTests(LedgerStorageTestCase):
         self.assertGreater(s.read_cache_bytes(), 560)
 
     def test_full(self) -> None:
-        """The storage is full when a half of a directory's cache is, and empty again with the swap (S11)."""
+        """The storage is full when a write cache of a directory is, and empty again with the swap (S11)."""
         storage = open_storage(self.disk, settings=StorageSettings(write_cache_bytes=40_000))
         storage.add(run(1, 0, 10, 400))
         self.assertFalse(storage.is_full())

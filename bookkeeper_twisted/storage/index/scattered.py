@@ -76,7 +76,7 @@ class LogRecords:
 class Lookup:
     """A search for some entries of one ledger, in the write caches and in the index rows in memory.
 
-    :param halves: the entries of the ledger in the write caches: for each cache its runs (consecutive entries), and its
+    :param cached: the entries of the ledger in the write caches: for each cache its runs (consecutive entries), and its
         entries outside runs.  The cache with the newer copies comes first.
     :param tables: the index rows of the ledger that are in memory, in several tables; newer rows first.
     :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
@@ -84,20 +84,20 @@ class Lookup:
     :ivar logs: the records that must be read from entry logs, by entry log id.
     """
 
-    __slots__ = ("found", "logs", "_halves", "_tables", "_offsets_of", "_lowest")
+    __slots__ = ("found", "logs", "_cached", "_tables", "_offsets_of", "_lowest")
 
     def __init__(
         self,
-        halves: Sequence[RunList | LedgerEntries],
+        cached: Sequence[RunList | LedgerEntries],
         tables: Sequence[Table],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()
         self.logs: dict[int, LogRecords] = {}
-        self._halves = halves
+        self._cached = cached
         self._tables = tables
         self._offsets_of = offsets_of
-        self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
+        self._lowest = min([runs.first for runs in cached], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
         """Look up entries: add cached entries to :attr:`found`, and locations of other entries to :attr:`logs`.
@@ -111,7 +111,7 @@ class Lookup:
         if high < self._lowest:
             found.entries.extend(repeat(None, len(entry_ids)))
         else:
-            found.entries = self._in_halves(entry_ids, max_bytes)
+            found.entries = self._in_write_caches(entry_ids, max_bytes)
             left = [position for position, entry in enumerate(found.entries) if entry is None]
             found.cached = len(found.entries) - len(left)
         for table in self._tables:
@@ -125,16 +125,16 @@ class Lookup:
                 left = self._together(packed, left, wanted)
         self._stop_after(max_bytes)
 
-    def _in_halves(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
+    def _in_write_caches(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
         """Return the entries that are in write caches, and None for each other entry.
 
         The result ends as soon as the found entries have ``max_bytes`` bytes.
         """
-        found = self._halves[0].entries(entry_ids, max_bytes)
-        for half in self._halves[1:]:
+        found = self._cached[0].entries(entry_ids, max_bytes)
+        for each in self._cached[1:]:
             if all(found):
                 break
-            older = half.entries(entry_ids[: len(found)], max_bytes)
+            older = each.entries(entry_ids[: len(found)], max_bytes)
             found = [newest or entry for newest, entry in zip(found, older, strict=False)]
         return found
 

@@ -116,18 +116,18 @@ class WriteCacheTests(SynchronousTestCase):
     @settings(max_examples=60)
     @given(_RUNS, _RUNS)
     def test_absorb(self, older: list[tuple[int, int, list[int]]], newer: list[tuple[int, int, list[int]]]) -> None:
-        """Two halves made one hold everything, the newer copies on top."""
+        """Two write caches made one hold everything, the newer copies on top."""
         runs = _made(older + newer)
-        halves = (WriteCache(), WriteCache())
+        caches = (WriteCache(), WriteCache())
         for number, each in enumerate(runs):
-            half = halves[number >= len(older)]
+            cache = caches[number >= len(older)]
             if number % 3:
-                half.add(mixed(each))
+                cache.add(mixed(each))
             else:
-                half.add(each)
-        halves[0].absorb(halves[1])
-        self.assertEqual(_model(_joined(halves[0]) + _single(halves[0])), _model(runs))
-        self.assertEqual(halves[0].count, len(_model(runs)))
+                cache.add(each)
+        caches[0].absorb(caches[1])
+        self.assertEqual(_model(_joined(caches[0]) + _single(caches[0])), _model(runs))
+        self.assertEqual(caches[0].count, len(_model(runs)))
 
     def test_join_interleaved(self) -> None:
         """Single entries of many ledgers in turns become one run a ledger, as runs if each has many."""

@@ -30,9 +30,9 @@ def columns(lookup: Lookup, log_id: int = 0) -> list[list[Any]]:
 class LookupTests(SynchronousTestCase):
     """Where single entries are."""
 
-    def lookup(self, *halves: RunList, uneven: IndexRow | None = None) -> Lookup:
+    def lookup(self, *cached: RunList, uneven: IndexRow | None = None) -> Lookup:
         tables = [TABLE] if uneven is None else [SortedRows().joined((uneven,))]
-        return Lookup(halves, tables, record_offsets)
+        return Lookup(cached, tables, record_offsets)
 
     def test_by_log(self) -> None:
         """What is to be read is noted by log, with its place in the list that was asked for."""
@@ -47,7 +47,7 @@ class LookupTests(SynchronousTestCase):
         self.assertEqual(lookup.found.entries, [None] * 7)
 
     def test_newest(self) -> None:
-        """The write caches come first, and among them the half that has the newer copies."""
+        """The write caches come first, and among them the one that has the newer copies."""
         newer, older = RunList(), RunList()
         newer.insert(run(1, 4, 1, salt=2))
         older.insert(run(1, 3, 2, salt=1))
@@ -87,9 +87,9 @@ class LookupTests(SynchronousTestCase):
     @given(st.lists(st.integers(-1, 40), min_size=1), st.integers(0, 1000))
     def test_room(self, entry_ids: list[int], max_bytes: int) -> None:
         """It ends where the room ends, after one entry at least (S11)."""
-        half = RunList()
-        half.insert(run(1, 5, 10))
-        lookup = self.lookup(half)
+        cached = RunList()
+        cached.insert(run(1, 5, 10))
+        lookup = self.lookup(cached)
         lookup.find(entry_ids, max_bytes)
         found = lookup.found.entries
         taken = sum([len(e) for e in found if e is not None])
@@ -101,16 +101,16 @@ class LookupTests(SynchronousTestCase):
 
     def test_room_of_runs(self) -> None:
         """No more entries of runs are copied than there is room for (S11)."""
-        half, copied = RunList(), list[int]()
-        half.insert(run(1, 0, 50))
-        find = half.entry
+        cached, copied = RunList(), list[int]()
+        cached.insert(run(1, 0, 50))
+        find = cached.entry
 
         def entry_of(_: RunList, entry_id: int) -> bytes | None:
             copied.append(entry_id)
             return find(entry_id)
 
         self.patch(RunList, "entry", entry_of)
-        lookup = self.lookup(half)
+        lookup = self.lookup(cached)
         lookup.find(range(50), 3 * 52)
         self.assertEqual((len(lookup.found.entries), lookup.found.cached, copied), (3, 3, [0, 1, 2]))
 
