@@ -38,7 +38,7 @@ PLANTS = (
     ),
     Plant(
         "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/auditing/bookie_audit.py",
-        "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit.run.visit",
+        "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit.run.on_ledger",
     ),
     Plant(
         "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/detection.py",
@@ -78,15 +78,15 @@ PLANTS = (
     ),
     Plant(
         "a check that fails at a ledger ends the walk of the others", "autorecovery/auditing/ledger_scan.py",
-        "if not self._visits: ...", "if True:\n    raise", _WALKS, where="_SharedWalk._visit",
+        "if not self._callbacks: ...", "if True:\n    raise", _WALKS, where="_SharedWalk._call_all",
     ),
     Plant(
         "a check that failed at a ledger counts as complete", "autorecovery/auditing/ledger_scan.py",
-        "ended.errback(error)", "ended.callback(None)", _WALKS, where="_SharedWalk._visit",
+        "ended.errback(error)", "ended.callback(None)", _WALKS, where="_SharedWalk._call_all",
     ),
     Plant(
         "a walk goes on when everything that shares it has failed", "autorecovery/auditing/ledger_scan.py",
-        "if not self._visits: ...", "", _WALKS, where="_SharedWalk._visit",
+        "if not self._callbacks: ...", "", _WALKS, where="_SharedWalk._call_all",
     ),
     Plant(
         "a walk that fails counts for those that share it", "autorecovery/auditing/ledger_scan.py",
@@ -126,7 +126,7 @@ PLANTS = (
         "loss not in known", "not known", _CHECKS, where="AllLedgersCheck._check",
     ),
     Plant(
-        "the first visit that fails does not end a walk", "client/steps.py",
+        "the first call that fails does not end a walk", "client/steps.py",
         "if self._failure is not None:\n    self._failure.raiseException()", "",
         [*_AUDITOR, *_CHECKS, "tests.client.test_steps"], where="_Crew.down_to",
     ),

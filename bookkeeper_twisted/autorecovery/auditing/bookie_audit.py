@@ -13,7 +13,7 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import IUnderreplication
 from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
-from .ledger_scan import LedgerScan, Visit
+from .ledger_scan import LedgerCallback, LedgerScan
 
 
 class Marker:
@@ -81,7 +81,7 @@ class BookieAudit:
 
     async def run(
         self, registered: frozenset[str], is_expected: Callable[[str], bool],
-        walk: Callable[[Visit], Awaitable[object]] | None = None,
+        walk: Callable[[LedgerCallback], Awaitable[object]] | None = None,
     ) -> int:  # fmt: skip
         """Mark each ledger as underreplicated if an ensemble in its metadata contains a lost bookie.
 
@@ -97,14 +97,14 @@ class BookieAudit:
         """
         started, marker, found = self.clock.seconds(), self.make_marker(), Counter[str]()
 
-        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+        async def on_ledger(ledger_id: int, metadata: LedgerMetadata) -> None:
             lost = {bookie_id for bookie_id in metadata.bookies - registered if not is_expected(bookie_id)}
             if lost:
                 await marker.mark(ledger_id, metadata.length, lost)
                 found.update(lost)
 
         try:
-            await (walk or self.scan.run)(visit)
+            await (walk or self.scan.run)(on_ledger)
         except BaseException:
             self.metrics.audit.failure.record(self._ms_since(started))
             raise
@@ -121,11 +121,11 @@ class BookieAudit:
         """
         count = 0
 
-        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+        async def on_ledger(ledger_id: int, metadata: LedgerMetadata) -> None:
             nonlocal count
             count += bookie_id in metadata.bookies
 
-        await self.scan.run(visit)
+        await self.scan.run(on_ledger)
         return count
 
     async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
@@ -137,13 +137,13 @@ class BookieAudit:
         """
         found: set[str] = set()
 
-        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+        async def on_ledger(ledger_id: int, metadata: LedgerMetadata) -> None:
             found.update(metadata.bookies & bookies)
             if len(found) >= enough:
                 raise _EnoughError
 
         try:
-            await self.scan.run(visit)
+            await self.scan.run(on_ledger)
         except _EnoughError:
             pass
         return frozenset(found)

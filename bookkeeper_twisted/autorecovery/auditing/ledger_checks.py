@@ -22,7 +22,7 @@ from ..interfaces import ILedgerChecker
 from ..unanswering import UnansweringBookies
 from .auditor_metrics import AuditorMetrics
 from .bookie_audit import Marker
-from .ledger_scan import LedgerScan, SharedWalks, Visit
+from .ledger_scan import LedgerCallback, LedgerScan, SharedWalks
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
@@ -71,17 +71,17 @@ class CheckContext:
             raise
         summary.success.record((self.clock.seconds() - started) * 1000)
 
-    async def walk(self, check: AuditorCheck, visit: Visit) -> None:
-        """Call ``visit`` with the id and metadata of each ledger, for a ``check``.
+    async def walk(self, check: AuditorCheck, on_ledger: LedgerCallback) -> None:
+        """Call ``on_ledger`` with the id and metadata of each ledger, for a ``check``.
 
         Checks that begin within a second share one pass over all ledgers, so that the metadata of each ledger are read
         once.  If the search for ledgers on lost bookies is in the same pass, it processes each ledger first.
 
-        :param visit: the function to call for each ledger.
+        :param on_ledger: the function to call for each ledger.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata of some ledgers could not be read.
         """
-        await self.walks.run(visit, 1 + _TURNS.index(check))
+        await self.walks.run(on_ledger, 1 + _TURNS.index(check))
 
     def marked(self, marker: Marker) -> None:
         """Record in the metrics how many ledgers and bytes the ``marker`` of a check has marked."""
@@ -222,13 +222,13 @@ class PlacementCheck:
     async def _run(self) -> None:
         marker, not_adhering = self.context.make_marker(), Counter[str]()
 
-        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+        async def on_ledger(ledger_id: int, metadata: LedgerMetadata) -> None:
             if metadata.closed and not await self._adheres(metadata):
                 not_adhering["ledgers"] += 1
                 if self.repairs and await marker.marked_bookies(ledger_id) is None:
                     await marker.mark(ledger_id, metadata.length, ())
 
-        await self.context.walk(AuditorCheck.PLACEMENT, visit)
+        await self.context.walk(AuditorCheck.PLACEMENT, on_ledger)
         left_behind = await self._left_behind()
         findings = self.context.metrics.findings
         findings.not_adhering, findings.left_behind = not_adhering["ledgers"], left_behind
@@ -276,16 +276,16 @@ class ReplicasCheck:
 
     async def _run(self) -> None:
         counts: Counter[str] = Counter()
-        await self.context.walk(AuditorCheck.REPLICAS, self._visiting(counts))
+        await self.context.walk(AuditorCheck.REPLICAS, self._counting(counts))
         findings = self.context.metrics.findings
         findings.no_replica = counts["none"]
         findings.below_ack_quorum = counts["ack"]
         findings.below_write_quorum = counts["write"]
 
-    def _visiting(self, counts: Counter[str]) -> Visit:
+    def _counting(self, counts: Counter[str]) -> LedgerCallback:
         marker = self.context.make_marker()
 
-        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+        async def on_ledger(ledger_id: int, metadata: LedgerMetadata) -> None:
             if not metadata.closed or metadata.last_entry_id < 0:
                 return
             if await marker.marked_bookies(ledger_id) is not None:
@@ -300,7 +300,7 @@ class ReplicasCheck:
             elif fewest < metadata.write_quorum_size:
                 counts["write"] += 1
 
-        return visit
+        return on_ledger
 
     async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
         """Return the number of replicas of the entry that has the fewest; None if a bookie did not list its entries."""

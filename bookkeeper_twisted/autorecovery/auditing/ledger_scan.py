@@ -16,7 +16,8 @@ from ...metadata.interfaces import ILedgerManager
 from ...model import LedgerMetadata
 from ..switch import Switch
 
-Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
+LedgerCallback = Callable[[int, LedgerMetadata], Awaitable[None]]
+"""A function that a pass over all ledgers calls with the id and the metadata of each ledger."""
 
 TOGETHER_SECONDS = 1.0
 """Seconds from the first request for a pass over all ledgers to its start; requests in this time share the pass."""
@@ -43,11 +44,11 @@ class LedgerScan:
     parallel: int
     timeout: float
 
-    async def run(self, visit: Visit) -> int:
-        """Call ``visit`` for all ledgers; the first error, or a cancellation, ends the pass and cancels running calls.
+    async def run(self, on_ledger: LedgerCallback) -> int:
+        """Call ``on_ledger`` for all ledgers; an error or a cancellation ends the pass and cancels running calls.
 
-        :param visit: called with the id and metadata of each ledger; several calls run at the same time.
-        :returns: number of ledgers for which ``visit`` was called.
+        :param on_ledger: called with the id and metadata of each ledger; several calls run at the same time.
+        :returns: number of ledgers for which ``on_ledger`` was called.
         :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
             long.
         """
@@ -62,7 +63,7 @@ class LedgerScan:
                 undecoded, first = undecoded + 1, first or error
                 return
             if metadata is not None:
-                await visit(ledger_id, metadata)
+                await on_ledger(ledger_id, metadata)
                 count += 1
 
         try:
@@ -102,21 +103,21 @@ class SharedWalks:
         self._scan = scan
         self._next: _SharedWalk | None = None
 
-    def run(self, visit: Visit, turn: int) -> "Deferred[None]":
-        """Call ``visit`` for all ledgers, in a pass over all ledgers that other calls of this method may share.
+    def run(self, on_ledger: LedgerCallback, turn: int) -> "Deferred[None]":
+        """Call ``on_ledger`` for all ledgers, in a pass over all ledgers that other calls of this method may share.
 
-        If ``visit`` fails, it is not called again, and only the Deferred of this call fails.  If the pass itself fails,
-        the Deferreds of all calls that share it fail.  To cancel the returned Deferred ends the calls of ``visit``; the
-        pass ends, too, if no other call shares it.
+        If ``on_ledger`` fails, it is not called again, and only the Deferred of this call fails.  If the pass itself
+        fails, the Deferreds of all calls that share it fail.  To cancel the returned Deferred ends the calls of
+        ``on_ledger``; the pass ends, too, if no other call shares it.
 
-        :param visit: called with the id and metadata of each ledger; several calls run at the same time.
+        :param on_ledger: called with the id and metadata of each ledger; several calls run at the same time.
         :param turn: if several calls share a pass, the function with the lowest turn is called first for each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the listing of ledgers or a read of metadata failed or took too
             long.
         """
         if self._next is None or not self._next.is_open:
             self._next = _SharedWalk(self._scan)
-        return self._next.join(visit, turn)
+        return self._next.join(on_ledger, turn)
 
 
 class _SharedWalk:
@@ -128,18 +129,18 @@ class _SharedWalk:
     def __init__(self, scan: LedgerScan) -> None:
         self.is_open = True
         self._scan = scan
-        self._visits: dict[Deferred[None], tuple[int, Visit]] = {}
+        self._callbacks: dict[Deferred[None], tuple[int, LedgerCallback]] = {}
         self._walking = Deferred.fromCoroutine(self._walk())
         self._walking.addBoth(self._ended)
 
-    def join(self, visit: Visit, turn: int) -> "Deferred[None]":
+    def join(self, on_ledger: LedgerCallback, turn: int) -> "Deferred[None]":
         ended: Deferred[None] = Deferred(self._leave)
-        self._visits[ended] = turn, visit
+        self._callbacks[ended] = turn, on_ledger
         return ended
 
     def _leave(self, ended: "Deferred[None]") -> None:
-        del self._visits[ended]
-        if not self._visits:
+        del self._callbacks[ended]
+        if not self._callbacks:
             self._walking.cancel()
 
     async def _walk(self) -> None:
@@ -147,26 +148,26 @@ class _SharedWalk:
             await deferLater(self._scan.clock, TOGETHER_SECONDS)
         finally:
             self.is_open = False
-        self._visits = dict(sorted(self._visits.items(), key=lambda item: item[1][0]))
-        await self._scan.run(self._visit)
+        self._callbacks = dict(sorted(self._callbacks.items(), key=lambda item: item[1][0]))
+        await self._scan.run(self._call_all)
 
-    async def _visit(self, ledger_id: int, metadata: LedgerMetadata) -> None:
-        for ended, (_, visit) in list(self._visits.items()):
-            if ended not in self._visits:  # this function has failed at another ledger
+    async def _call_all(self, ledger_id: int, metadata: LedgerMetadata) -> None:
+        for ended, (_, on_ledger) in list(self._callbacks.items()):
+            if ended not in self._callbacks:  # this function has failed at another ledger
                 continue
             try:
-                await visit(ledger_id, metadata)
+                await on_ledger(ledger_id, metadata)
             except CancelledError:
                 raise
             except Exception as error:
-                if self._visits.pop(ended, None) is not None:
+                if self._callbacks.pop(ended, None) is not None:
                     ended.errback(error)
-                if not self._visits:
+                if not self._callbacks:
                     raise
 
     def _ended(self, result: "Failure | None") -> None:
-        while self._visits:
-            ended, _ = self._visits.popitem()
+        while self._callbacks:
+            ended, _ = self._callbacks.popitem()
             if result is None:
                 ended.callback(None)
             else:
