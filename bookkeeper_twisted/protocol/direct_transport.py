@@ -57,6 +57,12 @@ MAX_QUEUED = 64 * 1024
 Twisted uses ``bufferSize`` for this limit, and also for the size of received chunks; here they differ.
 """
 
+CLIENT_CHUNK = 256 * 1024
+"""Maximum number of bytes that a client receives at a time.
+
+Twisted's default is 64 KiB, so the reply to a batch read would arrive in many pieces, which are joined afterwards.
+"""
+
 BORROWED: Mapping[type, Sequence[str]] = {
     FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),
     Connection: ("TLS",),
@@ -282,6 +288,8 @@ class DirectClient(DirectConnection, Client):
 
     As in Twisted, bytes that are written before the connection is established are dropped.
     """
+
+    bufferSize = CLIENT_CHUNK
 
 
 class DirectConnector(Connector):
