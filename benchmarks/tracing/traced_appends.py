@@ -1,7 +1,7 @@
 """A bookie or a client of ``python -m benchmarks tracing``, of the source tree that ``PYTHONPATH`` names first.
 
-``bookie URI DIRECTORY`` serves until its standard input ends.  ``client URI`` appends on request: a line as ``{"ratio":
-0.01, "count": 30000}`` is answered by the seconds that it took, and those of the processor.
+``bookie URI DIRECTORY`` serves until its standard input ends.  ``client URI`` appends on request: a line as ``{"keys":
+{"trace_sample_ratio": 0.01}, "count": 30000}`` is answered by the seconds that it took, and those of the processor.
 """
 
 import gc
@@ -57,17 +57,18 @@ class Answers(LineOnlyReceiver):
     def __init__(self, uri: str) -> None:
         self._uri = uri
         self._tracing = _tracing()
-        self._writers: dict[float, Any] = {}
+        self._writers: dict[str, Any] = {}
 
-    async def _writer(self, ratio: float) -> Any:
-        if ratio not in self._writers:
-            keys = {**self._tracing, "trace_sample_ratio": ratio} if ratio >= 0 else {}
-            client = await BookKeeper.connect(_reactor, self._uri, ClientConfig(wire_protocol="v3", **keys))
-            self._writers[ratio] = await client.create_ledger(3, 3, 2)
-        return self._writers[ratio]
+    async def _writer(self, keys: dict[str, Any]) -> Any:
+        name = repr(keys)
+        if name not in self._writers:
+            config = ClientConfig(wire_protocol="v3", **({**self._tracing, **keys} if keys else {}))
+            client = await BookKeeper.connect(_reactor, self._uri, config)
+            self._writers[name] = await client.create_ledger(3, 3, 2)
+        return self._writers[name]
 
-    async def _round(self, ratio: float, count: int) -> dict[str, float]:
-        writer, end, running, left = await self._writer(ratio), Deferred[None](), _IN_FLIGHT, count
+    async def _round(self, keys: dict[str, Any], count: int) -> dict[str, float]:
+        writer, end, running, left = await self._writer(keys), Deferred[None](), _IN_FLIGHT, count
 
         def again(_: object) -> None:
             nonlocal running, left
@@ -109,10 +110,11 @@ def main() -> None:
     async def begin() -> None:
         if role == "bookie":
             (directory,) = more
+            bookie_keys = {**answers._tracing, "traced_requests_max_per_second": 0} if answers._tracing else {}
             config = BookieConfig(
                 bookie_port=0, listening_interface="lo", allow_loopback=True, metadata_service_uri=uri,
                 journal_directories=(f"{directory}/journal",), ledger_directories=(f"{directory}/ledgers",),
-                journal_pre_alloc_size_mb=16, journal_max_size_mb=256, **answers._tracing,
+                journal_pre_alloc_size_mb=16, journal_max_size_mb=256, **bookie_keys,
             )  # fmt: skip
             await make_bookie(_reactor, config).start()
         StandardIO(answers)

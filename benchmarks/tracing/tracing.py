@@ -1,5 +1,7 @@
 """``python -m benchmarks tracing``: the rate of appends without traces, and with a tracer at 0 %, 1 % and 100 %.
 
+One setting is that of the defaults, with 1 % and a limit of traces a second; the others have no such limit.
+
 A client appends to three bookies over V3, every entry to all of them, synced.  Client and bookies are processes of
 their own, each with a provider of the SDK and an exporter that drops the spans.  The settings take turns in rounds on
 the same bookies, and what is compared is the median of the ratios of a round: of the rate, and of the appends in a
@@ -23,12 +25,19 @@ from ..shared.processes import ROOT
 
 _PACKAGE = "bookkeeper_twisted"
 NONE, TREE = "none", "older tree"
-RATIOS = {NONE: -1.0, "tracer, 0 %": 0.0, "tracer, 1 %": 0.01, "tracer, 100 %": 1.0}
-"""Name, and share of appends that are traced; below 0 without a tracer."""
+DEFAULT = "tracer, 1 %"
+SETTINGS: dict[str, dict[str, float]] = {
+    NONE: {},
+    "tracer, 0 %": {"trace_sample_ratio": 0.0},
+    DEFAULT: {"trace_sample_ratio": 0.01},
+    "1 %, no limit": {"trace_sample_ratio": 0.01, "trace_max_per_second": 0},
+    "100 %, no limit": {"trace_sample_ratio": 1.0, "trace_max_per_second": 0},
+}
+"""Name, and keys of the client; no key without a tracer."""
 
 Figures = dict[str, float]
 
-LIMITS = {"tracer, 1 %": 0.98}
+LIMITS = {DEFAULT: 0.98}
 """Name, and the least ratio to the rate without traces that is promised."""
 
 
@@ -63,7 +72,7 @@ class Process:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def ask(self, request: dict[str, float]) -> dict[str, float]:
+    def ask(self, request: dict[str, Any]) -> dict[str, float]:
         """Send a request, and return the answer."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -92,18 +101,18 @@ class Cluster:
     def __init__(self, processes: Sequence[Process]) -> None:
         self._processes = processes
 
-    def measure(self, ratio: float, count: int) -> Figures:
+    def measure(self, keys: dict[str, float], count: int) -> Figures:
         """One round: appends a second, and those in a second of the processor, of all processes together."""
-        count //= 10 if ratio == 1 else 1  # all traced take about ten times as long
+        count //= 10 if keys.get("trace_sample_ratio") == 1 else 1  # all traced take about ten times as long
         before = sum(process.cpu for process in self._processes)
-        found = self._processes[-1].ask({"ratio": ratio, "count": count})
+        found = self._processes[-1].ask({"keys": keys, "count": count})
         cpu = sum(process.cpu for process in self._processes) - before
         return {"rate": count / found["wall"], "rate of CPU": count / cpu, "client": count / found["cpu"]}
 
 
 def run(trees: dict[str, Path], rounds: int, count: int) -> dict[str, list[Figures]]:
     """By setting: the figures of each round."""
-    found: dict[str, list[Figures]] = {name: [] for name in (trees if len(trees) > 1 else RATIOS)}
+    found: dict[str, list[Figures]] = {name: [] for name in (trees if len(trees) > 1 else SETTINGS)}
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="tracing-")))
         clusters = {n: stack.enter_context(cluster_of(t, directory / str(i))) for i, (n, t) in enumerate(trees.items())}
@@ -111,7 +120,7 @@ def run(trees: dict[str, Path], rounds: int, count: int) -> dict[str, list[Figur
             names = list(found)
             turn = number % len(names)
             for name in names[turn:] + names[:turn]:  # each setting is the first of a round in its turn
-                figures = clusters.get(name, clusters[NONE]).measure(RATIOS.get(name, -1.0), count)
+                figures = clusters.get(name, clusters[NONE]).measure(SETTINGS.get(name, {}), count)
                 if number:  # the first round warms up
                     found[name].append(figures)
     return found

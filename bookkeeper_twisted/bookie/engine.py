@@ -52,6 +52,7 @@ class EngineOptions:
 
     :ivar access: decides what each peer may do; None if every peer may do everything.
     :ivar tracer: makes the spans of traced requests; None if there are no traces.
+    :ivar max_traced: maximum number of traced requests per second; 0 for no limit.
     :ivar keeps_context: whether lines about a request have the pairs of text that it carries.
     """
 
@@ -64,6 +65,7 @@ class EngineOptions:
     encryption: Encryption | None = None
     access: AccessControl | None = None
     tracer: ITracer | None = None
+    max_traced: int = 0
     keeps_context: bool = False
 
 
@@ -119,7 +121,7 @@ class Engine:
         self.context = RequestContext(
             self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests,
             slow=self._slow(options.keeps_context, clock),
-            traces=self._traces(options.tracer, clock),
+            traces=self._traces(options.tracer, options.max_traced, clock),
         )  # fmt: skip
         self.access = options.access
         self._executor = executor
@@ -135,14 +137,14 @@ class Engine:
         slow.keeps_context = keeps_context
         return slow
 
-    def _traces(self, tracer: ITracer | None, clock: IReactorTime) -> RequestTraces | None:
+    def _traces(self, tracer: ITracer | None, limit: int, clock: IReactorTime) -> RequestTraces | None:
         if tracer is None:
             return None
 
         def group_of(ledger_id: int) -> WrittenGroup | None:
             return self._commit_of(ledger_id).completing
 
-        return RequestTraces(TraceRecords(clock, tracer), group_of, self.outbox.after_flush)
+        return RequestTraces(TraceRecords(clock, tracer, limit), group_of, self.outbox.after_flush)
 
     def _commit_of(self, ledger_id: int) -> GroupCommit:
         """Return the queue of the journal to which the records of a ledger are written."""

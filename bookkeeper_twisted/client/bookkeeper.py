@@ -92,7 +92,7 @@ class BookKeeper:
         self._context = ClientContext(
             clock, bookie_client, self._ledgers, self._watcher, chance, self._config,
             threads=threads or system_threads(clock), encryption=ledger_encryption(self._config),
-            records=None if tracer is None else TraceRecords(clock, tracer),
+            records=None if tracer is None else TraceRecords(clock, tracer, self._config.trace_max_per_second),
         )  # fmt: skip
         self._closing: SharedResult[None] | None = None
 

@@ -3,7 +3,7 @@
 import attrs
 
 from ..errors import ConfigError
-from .fields import BOOLEAN, WORD, decimal, setting
+from .fields import BOOLEAN, WORD, decimal, integer, setting
 from .settings import Config
 
 
@@ -18,6 +18,14 @@ class TracingConfig(Config):
     trace_sample_ratio: float = setting(
         "traceSampleRatio", 0.01, decimal(0, 1),
         "share of a client's appends and reads that are traced, of callers without a span of their own", java="none",
+    )  # fmt: skip
+    trace_max_per_second: int = setting(
+        "traceMaxPerSecond", 100, integer(0),
+        "traces a second that a client begins because of traceSampleRatio, at most; 0: no limit", java="none",
+    )  # fmt: skip
+    traced_requests_max_per_second: int = setting(
+        "tracedRequestsMaxPerSecond", 1000, integer(0),
+        "requests a second for which a bookie makes spans, at most, whoever asks; 0: no limit", java="none",
     )  # fmt: skip
     preserve_mdc_for_task_execution: bool = setting(
         "preserveMdcForTaskExecution", False, BOOLEAN,

@@ -44,6 +44,8 @@ class MemoryTracer:
         caller = _caller.get()
         if caller is not None:
             return Begun(SpanIds(caller.trace_id, next(self.span_ids)), caller) if caller.is_sampled else None
+        if not is_turn:
+            return None
         self._calls += 1
         if not self.every or self._calls % self.every:
             return None

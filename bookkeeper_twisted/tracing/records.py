@@ -16,22 +16,38 @@ MOST_RECORDS = 256
 INTERVAL = 0.5
 """Maximum number of seconds for which a record is kept before its spans are made."""
 
+BURST = 0.1
+"""Seconds: after a pause, as many traces as are permitted in this time may begin at once."""
+
 
 class TraceRecords:
     """The records of traced operations and requests of one client or bookie, until their spans are reported.
 
+    :param limit: maximum number of traces or traced requests per second; 0 for no limit.
     :ivar tracer: the tracer that decides what is traced, and to which the spans are reported.
     """
 
     _log = Logger()
 
-    def __init__(self, clock: IReactorTime, tracer: ITracer) -> None:
+    def __init__(self, clock: IReactorTime, tracer: ITracer, limit: int = 0) -> None:
         self.tracer = tracer
         self.seconds = clock.seconds
         self._clock = clock
         self._records: list[IRecord] = []
         self._span_ids = tracer.span_ids
         self._timer: IDelayedCall | None = None
+        self._spacing = 1 / limit if limit else 0.0
+        self._next = 0.0  # the time before which no further trace is permitted
+
+    def admits(self) -> bool:
+        """Test whether the limit per second permits one more trace now; if so, count this trace."""
+        if not self._spacing:
+            return True
+        now = self.seconds()
+        if now < self._next:
+            return False
+        self._next = max(self._next, now - BURST) + self._spacing
+        return True
 
     def begin(self, name: str) -> Begun | None:
         """Decide whether an operation is traced; if so, make the ids of its span.
@@ -41,7 +57,7 @@ class TraceRecords:
         """
         tracer = self.tracer
         is_turn = tracer.turn()
-        return tracer.begin(name, is_turn) if is_turn or tracer.caller() else None
+        return tracer.begin(name, is_turn and self.admits()) if is_turn or tracer.caller() else None
 
     def add(self, record: IRecord) -> None:
         """Keep the ``record`` of an operation or request that has ended, until its spans are made."""

@@ -30,6 +30,7 @@ _PARTS = (1 << PART_BITS) - 1
 _FLAGS_AT = SIZE - len("-01")
 _PART_AT = _FLAGS_AT - PART_BITS // 4
 _SAMPLED = 1
+_ODD = frozenset("13579bdf")
 _FORM = re.compile(r"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[^\s]*)?")
 
 
@@ -66,6 +67,11 @@ def part_text(text: str, number: int) -> str:
     """
     part = number & _PARTS
     return f"{text[:_PART_AT]}{part:03x}{text[_FLAGS_AT:]}"
+
+
+def may_be_sampled(text: str) -> bool:
+    """Test whether the flag "sampled" seems to be set in ``text``, a ``traceparent`` that is not decoded yet."""
+    return text[SIZE - 1 : SIZE] in _ODD
 
 
 def decode_traceparent(text: str) -> SpanIds | None:

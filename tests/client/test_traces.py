@@ -67,7 +67,7 @@ class TracedCase(RealClusterCase):
     def client(self, bookies: Any = None, **config: Any) -> BookKeeper:
         driver = self.store.driver(self.clock)
         self.do(driver.open())
-        config = {"wire_protocol": self.wire_protocol, **config}
+        config = {"wire_protocol": self.wire_protocol, "trace_max_per_second": 0, **config}
         return BookKeeper(
             self.clock, driver, bookies or self.bookies, Random(3), ClientConfig(**config), tracer=self.tracer
         )

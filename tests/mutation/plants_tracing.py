@@ -57,6 +57,22 @@ PLANTS = (
         "adds.sizes((index,))[0] <= self._largest", "True", _CLIENT, where="TracedAdds.add",
     ),
     Plant(
+        "a peer that marks all requests as sampled is traced without a limit", "bookie/requests/traces.py",
+        "self._records.admits()", "True", _BOOKIE, where="RequestTraces._note",
+    ),
+    Plant(
+        "requests that are not sampled use up the limit of the sampled ones", "bookie/requests/traces.py",
+        "may_be_sampled(text)", "True", _BOOKIE, where="RequestTraces._note",
+    ),
+    Plant(
+        "the ratio begins traces without a limit", "tracing/records.py",
+        "is_turn and self.admits()", "is_turn", ["tests.tracing.test_records"], where="TraceRecords.begin",
+    ),
+    Plant(
+        "after a pause a flood of traces begins", "tracing/records.py",
+        "max(self._next, now - BURST)", "self._next", ["tests.tracing.test_records"], where="TraceRecords.admits",
+    ),
+    Plant(
         "each traced add makes a span of the group", "bookie/requests/traces.py",
         "group is None or group.ids is not None", "group is None", _BOOKIE, where="AnsweredRequest.spans",
     ),

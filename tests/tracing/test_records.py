@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.testing.tracing import MemoryTracer
-from bookkeeper_twisted.tracing.records import INTERVAL, MOST_RECORDS, TraceRecords
+from bookkeeper_twisted.testing.tracing import MemoryTracer, called_in
+from bookkeeper_twisted.tracing.records import BURST, INTERVAL, MOST_RECORDS, TraceRecords
 from bookkeeper_twisted.tracing.spans import Span, SpanKind
 from bookkeeper_twisted.tracing.traceparent import SpanIds
 
@@ -71,6 +71,36 @@ class RecordsTests(SynchronousTestCase):
         self.assertEqual((self.names(), self.clock.getDelayedCalls()), (["a"], []))
         self.records.flush()
         self.assertEqual(self.names(), ["a"])
+
+    def test_limit(self) -> None:
+        """At most so many traces begin in a second, spread over it, however many are asked for."""
+        records = TraceRecords(self.clock, self.tracer, 100)
+        self.clock.advance(1000)
+        begun = []
+        for _ in range(2000):
+            begun.append(records.admits())
+            self.clock.advance(1 / 1024)
+        self.assertEqual(sum(begun[:1024]), 110)
+        self.assertLessEqual(sum(begun[1024:]), 100)
+        self.assertGreaterEqual(sum(begun[1024:]), 90)
+        self.assertTrue(any(begun[1500:1550]))
+
+    def test_pause(self) -> None:
+        """A pause permits no more at once than a tenth of a second."""
+        records = TraceRecords(self.clock, self.tracer, 100)
+        self.clock.advance(1000)
+        self.assertEqual(sum(records.admits() for _ in range(50)), 1 + 100 * BURST)
+
+    def test_no_limit(self) -> None:
+        """Without a limit all are admitted."""
+        self.assertTrue(all(self.records.admits() for _ in range(10_000)))
+
+    def test_own_traces(self) -> None:
+        """The limit holds for traces that the ratio begins, not for those of callers with a span."""
+        records = TraceRecords(self.clock, self.tracer, 1)
+        self.assertEqual([records.begin("a") is not None for _ in range(3)], [True, False, False])
+        with called_in(SpanIds(5, 6)):
+            self.assertIsNotNone(records.begin("a"))
 
     def test_broken(self) -> None:
         """A record of which no spans can be made is logged, and takes only itself along."""

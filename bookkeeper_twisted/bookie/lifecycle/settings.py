@@ -176,6 +176,7 @@ def engine_options(
         encryption=_encryption(config, clock.seconds, instruments) if config.encrypts else None,
         access=access_control(config, clock, partial(custom_metadata, metadata), instruments),
         tracer=tracer_of(config),
+        max_traced=config.traced_requests_max_per_second,
         keeps_context=config.preserve_mdc_for_task_execution,
     )
 

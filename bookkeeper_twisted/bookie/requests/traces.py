@@ -13,7 +13,7 @@ from ...codec.runs import AddRun
 from ...entries.interfaces import Entries
 from ...tracing.records import TraceRecords
 from ...tracing.spans import Span, SpanKind
-from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent
+from ...tracing.traceparent import TRACEPARENT, SpanIds, decode_traceparent, may_be_sampled
 from ..traced_group import TracedGroup
 
 SERVED = "bookie."
@@ -136,7 +136,7 @@ class RequestTraces:
         error: BaseException | None, group: TracedGroup | None,
     ) -> None:  # fmt: skip
         text = context.get(TRACEPARENT)
-        if text is not None:
+        if text is not None and may_be_sampled(text) and self._records.admits():
             if not self._unwritten:
                 self._after_flush(self._flushed)
             now = self._records.seconds()

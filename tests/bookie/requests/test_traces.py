@@ -62,6 +62,27 @@ class TracedBookieCase(SynchronousTestCase):
         return [each for each in self.ended() if each.name == name]
 
 
+class LimitTests(TracedBookieCase):
+    """How many requests are traced at most."""
+
+    options = {"max_traced": 1}
+
+    def test_flood(self) -> None:
+        """A client that marks all its requests as sampled gets spans of one a second."""
+        for second in range(3):
+            self.add(20 * second, 20, *range(20))
+            self.rig.drain()
+            self.rig.clock.advance(1)
+        self.assertEqual([each.began for each in self.named("bookie.add")], [0.0, 1.0, 2.0])
+
+    def test_not_sampled(self) -> None:
+        """Requests of traces that are not sampled take nothing of it."""
+        self.add(0, 20, *range(19), pairs={"traceparent": CALLER._replace(is_sampled=False).text})
+        self.add(20, 1, 0)
+        self.rig.drain()
+        self.assertEqual(len(self.named("bookie.add")), 1)
+
+
 class SpanTests(TracedBookieCase):
     """The spans of requests."""
 
