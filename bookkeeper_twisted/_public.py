@@ -25,8 +25,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
-    # Not imported at the top, to keep the import of this package short: a program imports it before its entry point,
-    # and until the entry point runs, Ctrl-C prints a stack trace.
+    # Import importlib and the module here, not when this package is imported.  A program imports this package before
+    # its entry point runs.  Ctrl-C during that import prints a stack trace, so the import must be short.
     from importlib import import_module
 
     return getattr(import_module(f"bookkeeper_twisted.{home}"), name)

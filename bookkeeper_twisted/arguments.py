@@ -17,7 +17,7 @@ LARGEST = 2**63 - 1
 """The largest integer that fits into the fields of the wire protocols and of metadata."""
 
 LONGEST = 10**9
-"""The longest valid timeout in seconds, about thirty years, which timers of the operating system support."""
+"""The longest valid timeout in seconds (about thirty years); timers of the operating system accept this number."""
 
 _WHOLE, _HEX = re.compile("[+-]?[0-9]+"), re.compile("[0-9A-Fa-f]+")
 
@@ -57,7 +57,7 @@ def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> N
 def check_seconds(name: str, given: float | None, otherwise: str = "") -> None:
     """Check that an argument is a number of seconds from 0 to :data:`LONGEST`.
 
-    :param otherwise: meaning of None, for the text of the error; if it is empty, None is not valid.
+    :param otherwise: meaning of None (for example "no limit"), which the error shows; if empty, None is not valid.
     :raises IncorrectParameterError: the argument is not valid.
     """
     if given is None and otherwise:

@@ -5,7 +5,8 @@ role in the certificate must be in ``authorizedRoles``; as in Java, further role
 ``authorizedRoles`` that begins with ``spiffe://`` is a SPIFFE id, which Java's bookie does not support.  A SPIFFE id
 must be equal to the URI in the certificate, and the certificate must have only one URI (X.509-SVID).
 
-Other clients are refused as in Java: the bookie replies to each of their requests with EUA.
+A client whose certificate has no authorized role or SPIFFE id is refused as in Java: the connection stays open, but the
+bookie replies to each request with the error code EUA (unauthorized access).
 """
 
 from collections.abc import Callable, Iterable
@@ -106,7 +107,7 @@ class CertificateBookie:
 
 @implementer(IAuthenticationExchange)
 class _RefusingExchange:
-    """An exchange with a refused client, which never completes."""
+    """The exchange of a refused client: it never completes, so the bookie refuses all requests of the client."""
 
     complete = False
     principal = NOBODY

@@ -16,7 +16,11 @@ _SASL = "org.apache.bookkeeper.sasl."
 
 
 class IAuthenticationPlugin(Interface):
-    """A plugin for one method of authentication: it makes the bookie's side and the client's side."""
+    """A plugin for one method of authentication.
+
+    It makes an IBookieAuthentication, by which a bookie authenticates clients, and an IClientAuthentication, by which a
+    client authenticates itself to bookies.
+    """
 
     names: frozenset[str] = Attribute(
         "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."

@@ -97,7 +97,7 @@ class _BookieSide:
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
         if not self._is_private:
             raise UnauthorizedAccessError(detail="a token was sent in clear")
-        # other bytes than ASCII become a character that the verifier refuses
+        # "replace" decodes each byte that is not ASCII to U+FFFD, which the verifier refuses.
         self.principal = self._verifier.verify((received or b"").decode("ascii", "replace"))
         self.complete = True
         return succeed(b"")
@@ -131,7 +131,7 @@ class _ClientSide:
         self._is_private = peer.is_encrypted or in_clear
 
     def next_token(self, received: bytes | None) -> "Deferred[bytes]":
-        if received is not None:  # the bookie has accepted the token, because a refusal would be an error, not a token
+        if received is not None:  # Any reply means that the bookie accepted the signed token: a refusal is an error.
             self.complete = True
             return succeed(b"")
         if not self._is_private:

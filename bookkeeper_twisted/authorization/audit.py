@@ -79,7 +79,9 @@ class AuditLog:
     def refused(
         self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int
     ) -> None:
-        """Write a line about refused requests; within a second of the principal's last such line, only count them.
+        """Write a line about refused requests of a principal, at most one line per second and principal.
+
+        If the last line about the principal is less than a second old, only count the requests, for a later line.
 
         :param count: the number of requests.
         """
@@ -90,7 +92,8 @@ class AuditLog:
             self._write(principal, address, action, ledger_id, "refused", count)
         else:
             if found is None:
-                # too many principals have a counter: count the refusals of all others together, without a name
+                # Too many principals have a counter of their own.  Count the refusals of all further principals
+                # together, to limit the memory; their line names no principal.
                 found = self._refusals.setdefault(None, _Refusals(now))
             found.count += count
             found.last = address, action, ledger_id
@@ -98,9 +101,10 @@ class AuditLog:
             self._sweep = self._clock.callLater(INTERVAL, self._sweep_refusals)
 
     def _sweep_refusals(self, everything: bool = False) -> None:
-        """Write a line for each principal that has counted refusals and whose last line is at least a second old.
+        """Write the lines about refusals that were only counted so far.
 
-        Forget the principals whose last line is at least a second old and that have no counted refusals.
+        For each principal whose last line is at least a second old: if further refusals were counted, write a line with
+        their number; otherwise delete the counter of the principal.
 
         :param everything: whether to write the counted refusals of all principals now.
         """

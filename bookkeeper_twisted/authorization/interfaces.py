@@ -84,5 +84,8 @@ class IAuthorizerPlugin(Interface):
     def make(config: BookieConfig, surroundings: Surroundings) -> IAuthorizer | None:
         """Return the authorizer of a process; None if everybody may do everything.
 
+        :param config: the configuration of the bookie.
+        :param surroundings: a clock, and a function that reads the custom metadata of ledgers; the authorizer may use
+            them for its decisions.
         :raises bookkeeper_twisted.errors.ConfigError: the plugin cannot use this configuration.
         """

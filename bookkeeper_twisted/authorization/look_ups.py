@@ -40,7 +40,8 @@ class CustomMetadata:
         self._known: OrderedDict[int, Mapping[str, bytes]] = OrderedDict()
         self._failed: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[int, list[Deferred[None]]] = {}
-        # for each principal, the ids of the ledgers to read; the next read is for the first principal
+        # For each principal, a queue of the ids of ledgers to read.  The next id is taken from the first principal's
+        # queue; after that, the principal moves to the end, so that all principals get their turn.
         self._queues: OrderedDict[Hashable, deque[int]] = OrderedDict()
         self._reading: dict[int, Deferred[None]] = {}
         self._logged_at: float | None = None

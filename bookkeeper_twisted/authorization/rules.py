@@ -219,8 +219,8 @@ _ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 def common_names(subject: str) -> tuple[str, ...]:
     """Return the common names in the subject of a certificate.
 
-    A comma or plus sign inside a value of the subject is escaped.  So another value that contains ``,CN=`` is not
-    mistaken for a common name.
+    In RFC 4514, commas and plus signs inside a value are escaped.  So a value of another attribute, for example an OU
+    that contains the text ``,CN=``, is not mistaken for a common name.
 
     :param subject: the subject in the form of RFC 4514, for example ``CN=a client,OU=0:writers``.
     """

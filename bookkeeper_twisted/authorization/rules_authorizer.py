@@ -36,8 +36,9 @@ class RulesAuthorizer:
         self._clock = surroundings.clock
         self._custom = CustomMetadata(surroundings.custom_metadata, surroundings.clock)
         self._text: str | None = None
-        # A timer calls get() every READ_AGAIN seconds, so each call may check the file (refresh=0).  A timer is needed,
-        # because AccessControl uses cached decisions without calling this object.
+        # The timer in _look() calls get() of this object every READ_AGAIN seconds; with refresh=0, each call of get()
+        # checks whether the file has changed.  It would not be enough to check the file in decide(), because
+        # AccessControl uses cached decisions without calling decide().
         self._file = FromFiles(f"the rules of {path}", (path,), self._read, self._clock.seconds, refresh=0)
         self._rules = self._file.get()
         self._custom.keep_only(self._rules.keys)
@@ -104,7 +105,8 @@ class RulesAuthorizer:
                 continue
             if rule.custom:
                 if custom is None:
-                    assert ledger_id is not None  # covers() has returned False if the request has no ledger
+                    # For a request without a ledger, covers() returns False for a rule about custom metadata.
+                    assert ledger_id is not None
                     custom = self._custom.known(ledger_id)
                 if custom is None:
                     return None

@@ -51,7 +51,7 @@ class CopyProgress:
     n_bytes: int = 0
 
     def count(self, entries: int, n_bytes: int) -> None:
-        """Add copies that a bookie has stored to the progress: ``entries`` copies with ``n_bytes`` in total."""
+        """Record that a bookie has stored copies of ``entries`` entries, which have ``n_bytes`` bytes in total."""
         self.copied += entries
         self.n_bytes += n_bytes
 

@@ -1,4 +1,7 @@
-"""The metrics of checker, replicator and worker.  If Apache's worker has the same metric, it has the same name."""
+"""The metrics of the checker, the replicator and the worker.
+
+The metrics that Apache's worker also has are exported under the names used there.
+"""
 
 from collections.abc import Callable
 

@@ -15,9 +15,9 @@ _FRESH_SECONDS = 1.0
 class Presence:
     """Tests whether bookies are registered; asks the metadata store before it reports a bookie as lost.
 
-    The client watches the registered bookies.  Its sets of bookies are empty when it starts, and outdated after its
-    session was lost.  So a bookie that is not in these sets counts as lost only if the metadata store confirms that the
-    bookie is not registered.
+    The client watches the registered bookies, and keeps a list of them in memory.  This list is empty when the client
+    starts, and outdated after its session was lost.  So a bookie that is not in the list counts as lost only if the
+    metadata store confirms that the bookie is not registered.
 
     :param throttle: the speed limit of requests to the store.
     """
@@ -36,8 +36,8 @@ class Presence:
     async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
         """Return those of the ``bookies`` that are not registered, as confirmed by the metadata store.
 
-        :param suspects: bookies that another process may have reported as lost.  The store is asked about these
-            bookies, even if the client's sets contain them.
+        :param suspects: bookies that another process, such as the auditor, may have found to be lost.  The store is
+            asked about them even if the client's list in memory still shows them as registered.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only

@@ -1,4 +1,4 @@
-"""The rule for bookies that are registered but do not answer: after a few requests, checks leave them out for a while.
+"""The rule for bookies that are registered but do not answer: checks send them no requests for a while.
 
 A bookie may be registered and accept connections, but answer no request, for example because its process was stopped
 by a signal.  If every check waited for such a bookie, a check of all ledgers would take a minute for each of the
@@ -18,7 +18,7 @@ from ..ledger.bookie_health import NO_REPLY
 T = TypeVar("T")
 
 ENOUGH = 3
-"""Number of consecutive unanswered requests after which checks leave a bookie out for a while."""
+"""Number of consecutive unanswered requests after which a bookie gets no requests of checks for a while."""
 FIRST_PAUSE = 30.0
 """Seconds from the last unanswered request to the request that tests whether the bookie answers again."""
 LONGEST_PAUSE = 120.0
@@ -27,7 +27,7 @@ LONGEST_PAUSE = 120.0
 
 @attrs.define
 class _Silence:
-    """A bookie that checks leave out for a while, because it does not answer requests.
+    """A bookie that gets no requests of checks for a while, because it does not answer.
 
     :ivar since: clock time, in seconds, of the last request without an answer.
     :ivar until: clock time, in seconds, of the next test whether the bookie answers again.
@@ -39,12 +39,13 @@ class _Silence:
 
 
 class UnansweringBookies:
-    """A record, shared by many checks, of the bookies that did not answer :data:`ENOUGH` requests one after the other.
+    """A record, shared by many checks, of the bookies that did not answer :data:`ENOUGH` requests in a row.
 
-    Ledgers are not marked because of such bookies, since these bookies may still have all their entries.
+    Checks send no requests to such a bookie, except for one test after each pause.  They do not mark its ledgers as
+    underreplicated, because the bookie may still have all its entries.
 
-    :ivar left_out: number of requests that were not sent, because their bookie was left out.
-    :param what: name of the recorded kind of requests, for the log.
+    :ivar left_out: number of requests that were not sent, because the bookie does not answer.
+    :param what: name of the kind of requests, for the log; for example "checks of ledgers".
     """
 
     _log = Logger()
@@ -64,7 +65,7 @@ class UnansweringBookies:
     async def ask(self, bookie_id: str, send: Callable[[], Awaitable[T]]) -> T:
         """Send a request with ``send``, and record whether ``bookie_id`` answered.
 
-        :raises BookieHandleNotAvailableError: the bookie is left out, and the request was not sent.
+        :raises BookieHandleNotAvailableError: the bookie did not answer earlier requests, so this one was not sent.
         :raises bookkeeper_twisted.errors.BookKeeperError: the request failed.
         """
         refusal = self.refusal(bookie_id)
@@ -79,10 +80,10 @@ class UnansweringBookies:
         return answer
 
     def refusal(self, bookie_id: str) -> BookieHandleNotAvailableError | None:
-        """Return an error if checks leave ``bookie_id`` out now; then the caller must not send its request.
+        """Return None if the caller may send a request to ``bookie_id``, or an error if it must not send the request.
 
-        Return None if the caller must send its request.  This is also the case once after each pause, to test whether
-        the bookie answers again.
+        For a bookie that does not answer, the result is an error.  But after each pause, one call returns None: the
+        caller must then send its request, which tests whether the bookie answers again.
         """
         silence = self._silent.get(bookie_id)
         if silence is None:

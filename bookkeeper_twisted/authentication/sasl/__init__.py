@@ -18,8 +18,8 @@ An exchange of DIGEST-MD5 (RFC 2831) has these tokens:
 4. bookie: ``rspauth``, another digest of the nonces and the password, which proves that the bookie knows the password.
 
 The exchange is complete for the bookie when the bookie has verified the response, and for the client when the client
-has verified ``rspauth``.  The password is never sent.  Java's client sends one more empty token, to which the bookie
-replies as to any AUTH request of an authenticated peer.
+has verified ``rspauth``.  The password is never sent.  Java's client sends one more empty token after step 4.  The
+exchange is complete for the bookie then, so the bookie replies with an empty token, as if authentication were disabled.
 
 In PLAIN (RFC 4616) the client sends user and password, and the bookie replies with an empty token.  Both sides refuse
 PLAIN on an unencrypted connection.

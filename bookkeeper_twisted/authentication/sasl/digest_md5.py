@@ -140,7 +140,8 @@ class DigestClientExchange(_DigestExchange):
 
     The client sends an empty token, then the response, then another empty token.
 
-    :ivar principal: the principal of the bookie's TLS certificate, because all bookies have the same password.
+    :ivar principal: the principal of the bookie's TLS certificate.  The password cannot identify a bookie, because all
+        bookies know the same passwords.
     :param random_bytes: returns a given number of random bytes, which nobody can guess.
     """
 

@@ -6,10 +6,11 @@ REALM = "bookkeeper"
 """The realm (the name of the user database) that every bookie sends in its challenge."""
 
 URI = b"bookkeeper/bookkeeper"
-"""The directive ``digest-uri``, service and host.  Apache's clients use this constant instead of the bookie's host."""
+"""The value of the directive ``digest-uri``.  RFC 2831 wants ``service/host``; Apache's clients always send this text.
+"""
 
 COUNT = b"00000001"
-"""The directive ``nc``, how often the client has used the bookie's nonce, in hexadecimal: always once."""
+"""The value of the directive ``nc``: the hexadecimal number of uses of the bookie's nonce, which is always 1."""
 
 
 def password_digest(user: str, password: str) -> bytes:
@@ -50,7 +51,7 @@ def _hex(data: bytes) -> bytes:
 
 
 def _spelled(text: str) -> bytes:
-    """Encode a text in ISO 8859-1 if this encoding has all its characters, otherwise in UTF-8."""
+    """Encode a text in ISO 8859-1 if possible, otherwise in UTF-8, as RFC 2831 requires for password digests."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

@@ -5,7 +5,7 @@ import re
 from ...errors import CodecError
 
 MAX_DIRECTIVES = 4096
-"""Maximum number of bytes of a token; RFC 2831 permits 2048 for a challenge and 4096 for a response."""
+"""Maximum number of bytes of all directives in a token.  RFC 2831 permits 2048 for a challenge, 4096 for a response."""
 
 _DIRECTIVE = re.compile(
     rb"""

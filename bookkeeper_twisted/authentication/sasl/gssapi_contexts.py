@@ -3,8 +3,9 @@
 The library reads realms and their KDCs from ``krb5.conf``.  Settings in this file (``dns_canonicalize_hostname``,
 ``rdns``) also decide whether the library resolves the host of a bookie to a full name.
 
-The library opens the keytab file for each context.  So it gets the path of a private copy, which stays valid if the
-file is damaged later.  A client with a keytab stores its tickets in memory, and gets new tickets before they expire.
+The library opens the keytab file again for each context.  Therefore it gets the path of a copy in memory: the copy
+stays valid if the original file is damaged later.  A client with a keytab stores its tickets in memory, and gets new
+tickets before they expire.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,7 +71,8 @@ class _Gssapi:
         def context(host: str) -> SecurityContext:
             with _refusals(library):
                 bookie = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
-            # new credentials for each context, because the library then replaces tickets that are about to expire
+            # Make new credentials for each context: the library renews tickets that are about to expire only when it
+            # makes credentials.
             credentials = self._credentials(login, "initiate", store)
             arguments = {"name": bookie, "creds": credentials, "flags": flags, "mech": library.MechType.kerberos}
             return _Context(library, keys, usage="initiate", **arguments)
@@ -123,7 +125,8 @@ class _Context:
     def step(self, received: bytes | None) -> bytes:
         with _refusals(self._library):
             token = bytes(self._context.step(received) or b"")
-            # If a step fails with a token for the peer, step() returns the token, and ``complete`` raises the error.
+            # A failed step may still have an error token for the peer.  In this case step() returns the token without
+            # an error, and reading ``complete`` raises the error.
             self.is_complete = bool(self._context.complete)
             return token
 

@@ -35,7 +35,7 @@ NO_PROTECTION = 1
 """The bit for "no protection of the connection", in the tokens that offer and choose a kind of protection."""
 
 _CHOICE = bytes([NO_PROTECTION, 0, 0, 0])
-"""The content of the tokens that offer and choose a protection: "none", and 0 as maximum size of protected messages."""
+"""The content of the bookie's offer and of the client's choice (tokens 4 and 5): "no protection", maximum size 0."""
 
 
 class SecurityContext(Protocol):
@@ -89,7 +89,7 @@ def from_key_tab(
 
     If a changed file cannot be used, the previous keys stay in use, and the error is logged.
 
-    :param login: names the keytab file.  Without a keytab file, the result is that of a single call of ``make``.
+    :param login: names the keytab file.  If it names none, this function calls ``make`` once and returns its result.
     :param make: reads the keytab file, and returns a function that makes contexts; raises ConfigError.
     :param seconds: a function that returns the time in seconds.
     :raises ConfigError: the keytab file cannot be used at the time of this call.
@@ -157,8 +157,8 @@ class KerberosBookieExchange(_Exchange):
     """The bookie's side of a GSSAPI (Kerberos) exchange with a client.
 
     :param new_context: makes the bookie's side of a Kerberos security context.
-    :param admit: called with the principal of the client, and with the user that the client wants to act as, None if it
-        names no user; raises UnauthorizedAccessError to refuse the client.
+    :param admit: called with the principal of the client, and with the user that the client wants to act as (None if
+        the client names no user).  It raises UnauthorizedAccessError to refuse the client.
     """
 
     def __init__(

@@ -112,7 +112,9 @@ class SaslClient:
 
 
 def _mechanism(config: AuthenticationConfig) -> str:
-    """Return the name of the configured mechanism; an empty string if the section of the JAAS file decides.
+    """Return the name of the configured mechanism, or an empty string if no mechanism is configured.
+
+    In the latter case, the login in the JAAS file determines the mechanism: GSSAPI for Kerberos, otherwise DIGEST-MD5.
 
     :raises ConfigError: the mechanism is unknown, or needs TLS which is not configured.
     """

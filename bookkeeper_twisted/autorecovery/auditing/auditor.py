@@ -165,7 +165,8 @@ class Auditor:
 
     async def _audit_bookies(self) -> None:
         registered = await registered_bookies(self._registration)
-        # turn 0 is the first: the search marks a ledger before the checks process it, because its marks are urgent
+        # Checks may share this pass over all ledgers.  With turn 0, the audit is the first to process each ledger,
+        # because its marks for lost bookies are urgent.
         walk = partial(self._walks.run, turn=0)
         await self._audit.run(registered, self._detector.is_expected, walk)
 

@@ -1,4 +1,4 @@
-"""The metrics of an auditor.  If Apache's auditor has the same metric, it has the same name."""
+"""The metrics of an auditor.  The metrics that Apache's auditor also has are exported under the names used there."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ class AuditorMetrics:
     """The metrics of the auditor of one process, elected or not.  All times are in milliseconds.
 
     :ivar audit: durations of the audits of lost bookies.
-    :ivar index: the same durations under another name.  Apache's auditor first reads all metadata, and this metric is
-        the duration of these reads.  The auditor here marks ledgers while it reads metadata.
+    :ivar index: the same durations as ``audit``, for dashboards made for Apache.  Apache's auditor has this metric for
+        its first phase, the reads of all metadata.  Here an audit has one phase: it marks ledgers while it reads.
     :ivar published: durations of the audits that have marked at least one ledger.
     :ivar checks: durations of each periodic check.
     :ivar marked, marked_bytes: number and length of the ledgers that each audit or check marked.
@@ -52,7 +52,8 @@ class AuditorMetrics:
         findings = self.findings
         gauges: dict[str, Callable[[], float]] = {
             "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
-            # Always 0: an ensemble is "softly adhering" only by Apache's zone-aware policy, which this package lacks.
+            # Always 0: only Apache's zone-aware policy has a result between "satisfied" and "violated" ("softly
+            # adhering"), and this package does not have that policy.
             "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: 0,
             "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,

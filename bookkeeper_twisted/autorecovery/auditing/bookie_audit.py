@@ -66,7 +66,7 @@ class _EnoughError(Exception):
 class BookieAudit:
     """The audit of lost bookies: it marks their ledgers while it reads the metadata of all ledgers one by one.
 
-    :ivar make_marker: a function that makes the marker for one audit.
+    :ivar make_marker: returns the object by which one audit marks ledgers as underreplicated; called once per audit.
     :ivar ended_ms: when the last complete audit ended, in ms since the epoch; None before the first.
     """
 
@@ -87,11 +87,10 @@ class BookieAudit:
 
         :param registered: ids of the registered bookies.
         :param is_expected: called with the id of each bookie that is in an ensemble, but not in ``registered``.  It
-            returns True if the bookie does not count as lost, because it has returned during the audit, or because the
-            delay after its loss is still running.
-        :param walk: reads the metadata of all ledgers, and calls its argument with the id and metadata of each ledger.
-            With such a function, the audit uses metadata that periodic checks read at the same time.  With None, the
-            audit reads all metadata itself, immediately.
+            returns True if the bookie does not count as lost: the bookie has returned during the audit, or was lost so
+            recently that the auditor still waits for its return.
+        :param walk: calls its argument with the id and metadata of each ledger, in a pass over all ledgers that
+            periodic checks may share.  None: the audit makes a pass of its own, immediately.
         :returns: number of ledgers that were marked.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store failed before the audit was complete.
         """

@@ -1,5 +1,7 @@
-"""The detection of lost bookies: watches the registered bookies and the stored delay, and starts audits.
+"""The detection of lost bookies: it watches which bookies are registered, and starts audits of lost bookies.
 
+The delay between a loss and its audit is stored in the metadata store.  The detection watches this delay, too, because
+administrators can change it.
 Detection goes on while an audit or a periodic check runs, so a new loss is noticed immediately.  If a bookie is lost
 during an audit, another audit follows.
 """
@@ -82,10 +84,7 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether ``bookie_id`` does not count as lost.
-
-        This is so if it is registered, or if the delay after its loss is still running.
-        """
+        """Test whether a bookie is registered, or was lost so recently that the auditor still waits for its return."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property
@@ -127,15 +126,17 @@ class LostBookieDetector:
             return
         if self._is_delay_known:
             self._act(self._bookies.delay_is(seconds))
-        else:  # the first call reports the delay that was stored before; no operator has requested an audit
+        else:
+            # A later write of the delay may be an operator's request for an audit.  But this first call only reports
+            # the delay that was stored before.
             self._is_delay_known = True
             self._bookies.delay = seconds
 
     async def _consider(self) -> None:
         """Find the lost bookies that are in no ensemble of any ledger; from now on, they do not count as lost.
 
-        The search begins when autorecovery is switched on.  It also considers bookies that are lost or return while it
-        runs.
+        The search waits until autorecovery is switched on.  If a further bookie is lost during the search, the search
+        is repeated with this bookie.  A bookie that returns during the search is left out of the result.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()
@@ -170,7 +171,7 @@ class LostBookieDetector:
             self._cancel_timer()
             self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
             for bookie_id in self._bookies.pending:
-                # The loss of two bookies starts an audit without a delay, so at most one bookie waits here.
+                # At most one bookie is pending: the loss of two bookies starts an audit without a delay.
                 self._losses.wait(bookie_id, self._clock.seconds() + self._bookies.delay)
         elif action is Action.CANCEL:
             self._losses.stop()

@@ -1,5 +1,7 @@
-"""The auditor's periodic checks of all ledgers: one reads entries, one tests the placement, one compares the lists of
-entries.
+"""The auditor's three periodic checks of all ledgers.
+
+:class:`AllLedgersCheck` reads entries from each bookie.  :class:`PlacementCheck` tests whether ensembles comply with
+the placement policy.  :class:`ReplicasCheck` asks the bookies for lists of their entries, and counts the replicas.
 """
 
 from collections import Counter
@@ -26,15 +28,14 @@ from .ledger_scan import LedgerCallback, LedgerScan, SharedWalks
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""Number of times that a ledger is checked again, at the end of the check of all ledgers, if a bookie did not answer.
-"""
+"""Number of repeated checks of a ledger, after the check of all ledgers, if one of its bookies did not answer."""
 MOST_ROUNDS = 8
-"""Number of times that a ledger is checked again if its bookie has not answered any request for some time.
+"""Maximum number of repeated checks of a ledger if its bookies have stopped answering any request.
 
-The pauses before all these checks take 21 minutes in total.
+The pauses before these 8 checks add up to 21 minutes, so that a bookie has time to answer again.
 """
 MOST_LATER = 100_000
-"""Maximum number of ledgers that are checked again at the end; the check keeps their ids in memory."""
+"""Maximum number of ledgers whose check is repeated because a bookie did not answer; their ids need memory."""
 _TURNS = (AuditorCheck.ALL_LEDGERS, AuditorCheck.PLACEMENT, AuditorCheck.REPLICAS)
 """The order in which the checks process one ledger; the first check may mark it, and the others skip marked ledgers."""
 
@@ -75,7 +76,7 @@ class CheckContext:
         """Call ``on_ledger`` with the id and metadata of each ledger, for a ``check``.
 
         Checks that begin within a second share one pass over all ledgers, so that the metadata of each ledger are read
-        once.  If the search for ledgers on lost bookies is in the same pass, it processes each ledger first.
+        once.  If an audit of lost bookies is in the same pass, it processes each ledger before the checks.
 
         :param on_ledger: the function to call for each ledger.
 
@@ -109,8 +110,8 @@ class AllLedgersCheck:
     A ledger is not marked merely because a bookie did not answer.  It is checked again after all ledgers were checked,
     if the bookie answers other requests by then.
 
-    :ivar is_expected: tests whether a bookie does not count as lost: it is registered, or the delay after its loss is
-        still running.
+    :ivar is_expected: tests whether a bookie is registered, or was lost so recently that the auditor still waits for
+        its return.
     """
 
     context: CheckContext
@@ -150,8 +151,8 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # Use only the bookies that the checks of the chosen ledgers have asked.  checker.unanswering() may contain
-            # other bookies, which got no request because they are lost by now or no longer in the ensembles.
+            # Only a bookie that got requests from these checks is known to be silent still.  checker.unanswering() may
+            # also contain bookies that got no request, because they are lost by now or no longer in the ensembles.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)
@@ -164,9 +165,10 @@ class AllLedgersCheck:
     ) -> None:  # fmt: skip
         """Check a ledger; mark it as underreplicated if one of its bookies lacks entries.
 
-        :param later: receives the ledger id and the inconclusive result, if a bookie could not answer.
-        :param known: the losses for which this check has marked the ledger already; a loss is a bookie and the entries
-            that it lacks.
+        :param later: the inconclusive results by ledger id; if a bookie could not answer, this method adds the result,
+            so that the caller checks the ledger again later.
+        :param known: empty at the first check of a ledger.  At a repeated check, the losses for which the ledger was
+            marked at the check before; a loss is a bookie and the entries that it lacks.
         """
         metrics = self.context.metrics
         report = await self.checker.check(ledger_id, metadata)
@@ -177,8 +179,8 @@ class AllLedgersCheck:
         new = [loss for loss in losses if loss not in known]
         bad = {loss.bookie_id for loss in new if loss.kind is not LossKind.GONE}
         if gone := {loss.bookie_id for loss in new if loss.kind is LossKind.GONE}:
-            # If the mark contains a lost bookie already, do not write it again: an audit does that if necessary.
-            # Missing or damaged entries are always marked, because no other check finds them.
+            # Do not write the mark again for a lost bookie that it already names: the audit of lost bookies also writes
+            # such marks.  Always mark missing or damaged entries, because only this check finds them.
             bad |= gone.difference(await marker.marked_bookies(ledger_id) or ())
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -189,7 +191,7 @@ class AllLedgersCheck:
     def _is_hopeless(self, unsure: _Unsure, among: Collection[str] | None = None) -> bool:
         """Test whether another check of a ledger would be inconclusive again, because its bookies still do not answer.
 
-        :param among: if given, only bookies with these ids may count as not answering.
+        :param among: ids of bookies; all other bookies are assumed to answer.  None: no bookie is assumed to answer.
         """
         silent = set(self.checker.unanswering())
         return unsure.bookies <= (silent if among is None else silent & set(among))

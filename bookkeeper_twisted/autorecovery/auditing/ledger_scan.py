@@ -20,7 +20,7 @@ LedgerCallback = Callable[[int, LedgerMetadata], Awaitable[None]]
 """A function that a pass over all ledgers calls with the id and the metadata of each ledger."""
 
 TOGETHER_SECONDS = 1.0
-"""Seconds from the first request for a pass over all ledgers to its start; requests in this time share the pass."""
+"""A pass over all ledgers begins this many seconds after it was requested; requests in this time share the pass."""
 
 
 @attrs.frozen
@@ -153,8 +153,8 @@ class _SharedWalk:
 
     async def _call_all(self, ledger_id: int, metadata: LedgerMetadata) -> None:
         for ended, (_, on_ledger) in list(self._callbacks.items()):
-            if ended not in self._callbacks:  # this function has failed at another ledger
-                continue
+            if ended not in self._callbacks:
+                continue  # this function has failed at another ledger, or was cancelled: do not call it any more
             try:
                 await on_ledger(ledger_id, metadata)
             except CancelledError:

@@ -65,7 +65,10 @@ class LossLog:
         self._counting.addErrback(self._not_counted, bookie_id)
 
     def stop(self) -> None:
-        """Cancel the count of ledgers, because the lost bookie has returned or the audit of its ledgers begins."""
+        """Cancel the count of a lost bookie's ledgers; call this when the bookie has returned or its audit begins.
+
+        The count is only for the log, and an audit logs the number of ledgers, too.
+        """
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.cancel()

@@ -56,17 +56,21 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
     (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
     (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
 }
-"""The action and the next state, by the state, the number of lost bookies, and whether a delay is configured."""
+"""The state machine of the detector of lost bookies.
+
+Key: present state, number of lost bookies, whether a delay is configured.  Value: action to take, next state.
+"""
 
 
 @attrs.define
 class LostBookies:
     """The lost bookies of a cluster, and the rules that decide when their ledgers are audited.
 
-    :ivar known: bookies that are expected to be registered; at first, all that have a cookie.
-    :ivar delay: seconds from the loss of one bookie to its audit.
-    :ivar state: state of the detection.
-    :ivar pending: lost bookies that wait for their audit.
+    :ivar known: ids of the bookies that are expected to be registered: at first all bookies that have a cookie, after
+        an audit those that were registered when it began, and all bookies that have registered since then.
+    :ivar delay: seconds from the loss of one bookie to the audit of its ledgers.
+    :ivar state: whether a lost bookie waits for its audit.
+    :ivar pending: ids of lost bookies that wait for their audit.
     """
 
     known: set[str]
@@ -96,7 +100,8 @@ class LostBookies:
     def leave_out(self, unnamed: Collection[str]) -> None:
         """Remove lost bookies that are in no ensemble of any ledger from the known and the pending bookies.
 
-        If this removes a pending bookie, the delay before the audit of any other pending bookie starts again.
+        If this removes a pending bookie, the next call of :meth:`bookies_are` decides anew about the other pending
+        bookies.  For example, if one bookie is left, its ledgers are audited after a full delay from then on.
 
         :param unnamed: ids of lost bookies that are in no ensemble of any ledger.
         """

@@ -16,7 +16,8 @@ COUNT_SECONDS = 60.0
 class MarkCount:
     """A count of the ledgers with an underreplicated mark, which is repeated every minute.
 
-    :param findings: its ``marked`` is set to the number of marked ledgers, and to 0 by :meth:`stop`.
+    :param findings: the numbers that the metrics export.  Each count sets ``findings.marked``; :meth:`stop` sets it
+        to 0.
     """
 
     _log = Logger()

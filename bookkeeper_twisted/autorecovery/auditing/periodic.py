@@ -81,7 +81,8 @@ class PeriodicWork:
     async def _until_due(self) -> None:
         await self._until_time()
         await self._until_calm()
-        # Test again whether the work is due: after an audit, the search for lost bookies is not due any more.
+        # Test again whether the work is due.  If an audit has run after a loss during this wait, the regular audit is
+        # not due any more.
         await self._until_time()
 
     async def _until_time(self) -> None:

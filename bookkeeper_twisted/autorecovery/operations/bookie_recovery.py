@@ -34,7 +34,7 @@ from ..replication.fragment_replicator import FragmentReplicator
 
 
 class RecoveryResult(Enum):
-    """The results of the recovery of one ledger."""
+    """The possible outcomes of the recovery of one ledger."""
 
     RECOVERED = "recovered"
     """No ensemble of the ledger contains one of the recovered bookies any more."""
@@ -199,8 +199,9 @@ class BookieRecovery:
             if isinstance(error, ClientClosedError):
                 raise
             if isinstance(error, MetadataError):
-                # This request raises MetadataError if the store cannot be reached, which ends the recovery of all
-                # ledgers.  Otherwise each further ledger would fail only after minutes.
+                # Send one more request to the store.  If the store cannot be reached, the request raises MetadataError,
+                # which ends the recovery of all ledgers.  Otherwise, each of the remaining ledgers would fail, too,
+                # after minutes of retries.
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
@@ -238,7 +239,7 @@ class BookieRecovery:
         """Yield a report for each fragment that has a bookie to recover in its ensemble.
 
         The report says that such a bookie has lost all of its entries, so that they are copied.  In an open ledger, all
-        fragments but the newest are closed, whatever LAC the bookies know.
+        fragments but the newest are reported as closed, because their last entries are known from the metadata.
         """
         confirmed = metadata.segments[-1].first_entry_id - 1
         for fragment in fragments_of(ledger_id, metadata, confirmed):

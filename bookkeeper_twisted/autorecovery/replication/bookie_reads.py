@@ -72,8 +72,9 @@ class BookieReads:
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, reads: Scanning) -> None:
-        """Send each read that the generator ``reads`` yields to a bookie; send the answer to the generator.
+        """Send the reads of a generator to a bookie, and send the answers back into the generator.
 
+        ``reads`` yields one read at a time, and receives its answer by ``send()`` before it yields the next one.
         An error of the bookie is not raised, but sent to the generator as the answer.
 
         :raises ClientClosedError: the client was closed.
@@ -142,10 +143,10 @@ class BookieReads:
         return run
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
-        """Send a single read after an unanswered batch read, to find out why the bookie did not answer.
+        """Send a single read after an unanswered batch read, and record why the bookie may not have answered.
 
-        If the bookie answers the single read, it may not support batch reads.  If the single read has no answer either,
-        the bookie may be one that does not answer any request.
+        If the bookie answers the single read, record that it may not support batch reads.  Otherwise, record an
+        unanswered request, because the bookie may not answer any request.
         """
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
@@ -226,7 +227,7 @@ class BookieReads:
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        if n_bytes:  # a reply without entries does not show their size
+        if n_bytes:  # a reply without entries says nothing about the usual size of an entry
             self._usual_size.learn(entries, n_bytes)
 
     async def _wait(self, attempt: int) -> None:

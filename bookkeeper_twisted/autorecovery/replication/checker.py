@@ -44,11 +44,12 @@ _SMALL_BYTES = 16 << 10
 class CheckerSettings:
     """The settings of checks of ledgers.
 
-    :ivar percentage: percentage of the entries of a position that are read; 0 for only the first and the last entry,
-        100 for all entries (``auditorLedgerVerificationPercentage``).
+    :ivar percentage: percentage of the entries to read of those that a bookie should store of one fragment; 0 for only
+        the first and the last entry, 100 for all entries (``auditorLedgerVerificationPercentage``).
     :ivar max_in_flight: maximum number of unanswered read requests of all checks together; 0 or less for no limit
         (``inFlightReadEntryNumInLedgerChecker``).
-    :ivar parallel: maximum number of positions of one ledger that are checked at the same time.
+    :ivar parallel: maximum number of bookies of one ledger that are checked at the same time.  A bookie in several
+        fragments counts once for each of them.
     :ivar batch_bytes: maximum number of bytes of one request.
     """
 
@@ -160,9 +161,10 @@ class _LedgerCheck:
         return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
 
     async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
-        """Return the LAC of an open ledger, and an error if too few bookies answered, so that the LAC may be higher.
+        """Return the LAC of an open ledger; if too few bookies answered, also return the error.
 
-        The LAC is at least the last entry before the newest ensemble, even if the bookies know only a lower LAC.
+        With an error, the true LAC may be higher than the returned LAC.  The returned LAC is at least the last entry
+        before the newest ensemble, even if the bookies know only a lower LAC.
         """
         metadata = self._metadata
         if metadata.closed:

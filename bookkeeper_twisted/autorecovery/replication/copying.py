@@ -78,7 +78,10 @@ class LatencyProbe:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Test whether only one entry must be copied next; return True at most ten times a second for all callers."""
+        """Test whether the next copy should be of one entry only, to measure the latency.
+
+        The result is True at most ten times a second, counted over all callers.
+        """
         now = self._clock.seconds()
         if now < self._next or not self._is_wanted():
             return False
@@ -97,7 +100,8 @@ Copied = Callable[[int, int], None]
 class FragmentCopy:
     """The copying of the entries of one fragment.
 
-    :param context: the client's objects for reads; its ``bookies`` send only the requests for this fragment.
+    :param context: the client's objects for reads.  Its attribute ``bookies``, which sends requests to bookies, is used
+        for no other fragment.
     :param copied: called with the number of entries and bytes after a bookie has stored copies.
     :ivar failed: the error of each target (bookie that receives copies) that could not store its entries, by bookie id.
     :ivar unreadable: the error of each entry that no replica could return, by entry id.
@@ -189,13 +193,16 @@ class FragmentCopy:
         return None  # never reached, because _pause() raises the error of the last attempt
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Read the planned entries of a striped ledger by single reads; yield the adds for each bookie to copy to."""
+        """Read the planned entries of a striped ledger by single reads, a limited number of entries at a time.
+
+        For each group of entries that were read together, yield the adds to send to each target bookie.
+        """
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             if self._given_up:
                 break
             if not self._alive(run.targets):
-                continue  # skip this run: all bookies to copy it to have failed; later runs may have other bookies
+                continue  # skip this run, because each of its target bookies has failed; later runs may have others
             for entry_id in range(run.first, run.last + 1):
                 wanted[entry_id] = run.targets
                 if len(wanted) >= self._singles():
@@ -240,7 +247,7 @@ class FragmentCopy:
         return found
 
     def _room(self) -> tuple[int, int]:
-        """Return the maximum number of entries and bytes of the next window."""
+        """Return the maximum number of entries and of bytes to read and copy in the next step."""
         settings, limits = self._settings, self._limits
         most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
         return piece(most, settings.window_bytes, limits.reads, limits.writes)

@@ -11,7 +11,7 @@ from ...model import LedgerMetadata
 from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
-"""Maximum number of sets of positions that one search tries."""
+"""Maximum number of combinations of ensemble positions that are tested to find out which bookies must be replaced."""
 
 
 class Placement:
@@ -26,7 +26,7 @@ class Placement:
     async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
         """Report the replicas of a fragment that must move to other bookies, so that the placement policy is satisfied.
 
-        The report has them as losses of the kind ``LEAVING``.
+        In the report, each of these replicas is a loss of the kind ``LEAVING``: it is stored, but must be moved.
 
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no choice of bookies was found that satisfies the
             policy.
@@ -54,7 +54,14 @@ class Placement:
         raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
 
     async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
-        """Test whether the ensemble satisfies the policy after the policy has chosen new bookies for ``positions``."""
+        """Test whether an ensemble satisfies the policy if the bookies at ``positions`` are replaced.
+
+        The policy itself chooses the new bookies.
+
+        :param positions: indexes in the ensemble.
+        :param before: the present ensemble.
+        :param metadata: the metadata of the ledger.
+        """
         ensemble = list(before)
         try:
             for position in positions:

@@ -44,7 +44,7 @@ _MAX_ROUNDS = 3
 
 
 class RepairState(Enum):
-    """The results of an attempt to repair a ledger."""
+    """The possible outcomes of an attempt to repair a ledger."""
 
     WHOLE = "whole"
     """Every entry is on all bookies of its write set."""
@@ -168,7 +168,13 @@ class LedgerRepair:
     async def _repair(
         self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _RepairProgress, shown: CopyProgress
     ) -> Versioned[LedgerMetadata]:
-        """Repair each closed fragment of which a bookie lacks entries; after an error, continue with the next one."""
+        """Repair each closed fragment with missing entries; after an error, continue with the next fragment.
+
+        :param stored: the metadata of the ledger.
+        :param progress: counts the repaired fragments, and collects the errors.
+        :param shown: counts the copies, for the status pages.
+        :returns: the metadata after the repair.
+        """
         final = [damaged for damaged in report.damaged if damaged.fragment.closed]
         shown.fragments += len(final)
         shown.entries += sum(map(_lost_copies, final))
@@ -202,10 +208,12 @@ class LedgerRepair:
     async def _shortage(
         self, metadata: LedgerMetadata, lasting: Collection[ReplicaLoss]
     ) -> NotEnoughBookiesError | None:
-        """Return an error if all losses are due to lost bookies that no other bookie can replace; else None.
+        """Return an error if no bookie is available to replace any of the lost bookies; else None.
 
-        If there is an error, the ledger must not be recovered: a recovery would only fence a writer that may be able to
-        continue without the lost bookies.
+        The result is also None if one of the losses has another cause than a lost bookie.  After an error, the caller
+        must not recover the ledger: this would fence a writer that may be able to continue without the lost bookies.
+
+        :param lasting: the losses that were found before and after the grace period.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -247,7 +255,7 @@ class LedgerRepair:
 def _lost_copies(report: FragmentReport) -> int:
     """Estimate how many copies of entries a fragment lacks.
 
-    In a striped ledger, a bookie stored only some of the entries in the ranges that it has lost.
+    In a striped ledger, a bookie stored only a part of the entries in each lost range, so only this share is counted.
     """
     schedule = report.fragment.schedule
     lost = sum(last - first + 1 for loss in report.losses for first, last in loss.ranges)
@@ -255,7 +263,7 @@ def _lost_copies(report: FragmentReport) -> int:
 
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
-    """Return the bookies whose entries must all be read: ``replicas`` or, if none are given, all of the ledger."""
+    """Return the bookies whose entries must all be read: ``replicas``, or all bookies of the ledger if it is empty."""
     return frozenset(replicas) or metadata.bookies
 
 

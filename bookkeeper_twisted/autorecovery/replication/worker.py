@@ -12,10 +12,10 @@ reason.  A waiting ledger occupies no slot.
 After it has read all marks, the worker waits until a mark or a lock changes, or until a few seconds after a repair.
 Then it reads all marks again.
 
-When the session with the store ends, the locks end with it, so the worker cancels the repairs of the locked ledgers
-before it sends another request to the store.  Two workers that repair one ledger would leave only extra copies.  But a
-bookie holds the same lock while it deletes entries that it need not store: without the lock, it could delete a copy
-just before a worker adds this bookie to the metadata.
+When the session with the store ends, the locks end with it.  Then the worker cancels the repairs of the locked ledgers
+before it sends another request to the store.  The danger is not a second worker: two repairs of one ledger would only
+leave extra copies.  The danger is a bookie that takes the same lock, and deletes the entries of ledgers whose metadata
+do not name the bookie.  It could delete a new copy just before the worker adds the bookie to the metadata.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -258,8 +258,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
-            # Do not try to lock this ledger for some seconds.  Otherwise, after each change of any mark, the worker
-            # would try to lock all ledgers that other workers have locked.
+            # Do not try to lock this ledger again for some seconds.  Otherwise, each time that any ledger is marked or
+            # unmarked as underreplicated, the worker would try to lock all ledgers that other workers have locked.
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except (BookKeeperError, CancelledError):  # the store may have granted the lock although the call failed
@@ -356,7 +356,7 @@ class ReplicationWorker(Service):
         """Release the slot of a locked ledger, and wait for the next attempt to repair it.
 
         :param seconds: maximum number of seconds to wait.
-        :param again: whether to wait for a free slot after this time, because the caller repairs the ledger next.
+        :param again: whether the caller repairs the ledger after the wait; if True, also wait for a free slot.
         """
         job.state, job.reason = attempt.state.value, attempt.reason
         job.next_attempt = self._clock.seconds() + seconds
@@ -393,8 +393,9 @@ class ReplicationWorker(Service):
 
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
+        # The Deferred may have fired already: if the process was suspended, the timer and a change of the registered
+        # bookies may both be due in one turn of the reactor.
         if not resume.called:
-            # After a suspension of the process, both the timer and a change of the bookies may end this wait.
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
