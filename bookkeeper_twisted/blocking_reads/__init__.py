@@ -9,7 +9,7 @@ yet.  If an idle connection turns out to be lost, the request is sent once more,
 :class:`~.fragment_reader.FragmentReader` reads a range of entries that one ensemble keeps: it verifies every entry by
 its digest, asks the next replica after any error, and requests the next batch before the caller works on the present
 one.  :mod:`.confirmed` reads the last add confirmed of unclosed ledgers.  :mod:`.adds` copies stored entries to several
-bookies.  :mod:`.secured` makes connections that are encrypted or authenticated, by the client's own code.
+bookies.  :mod:`.secured` makes encrypted or authenticated connections; it reuses the code of the Twisted client.
 
 Only :mod:`.secured` imports Twisted, and no other module here imports :mod:`.secured`.  A program that needs secured
 connections passes :func:`~.secured.dial_secured` to the pool.  Only :mod:`.connection` opens sockets; functions that

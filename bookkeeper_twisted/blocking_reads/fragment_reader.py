@@ -89,8 +89,8 @@ class FragmentReader:
         turn = preferred % len(fragment.bookies)
         order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
         self._order = sorted(order, key=pool.is_suspect)
-        # the outstanding request for the next batch (at most one), by the bookie's address and the id of its first
-        # entry
+        # The outstanding request for the next batch, at most one.  Its key is the address of the bookie and the id of
+        # the first entry of the batch.
         self._ahead: dict[tuple[Address, int], OutstandingRequest[EntryRun]] = {}
         self._usual_size = UsualSize()
 

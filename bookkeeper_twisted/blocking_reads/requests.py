@@ -25,7 +25,7 @@ WIRES: Mapping[int, IWireProtocol] = {2: V2, 3: V3}
 """The wire protocols by their versions."""
 
 _AT_ONCE = 256 << 10
-"""Maximum number of bytes of replies to single reads that one system call receives."""
+"""Maximum number of bytes that one system call receives, if the replies are to reads of one entry each."""
 _FIRST_TXN = 1
 
 

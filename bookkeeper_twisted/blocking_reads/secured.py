@@ -1,9 +1,9 @@
 """Connections to bookies that are encrypted (TLS) or authenticated, over blocking sockets.
 
-The client's own code does both: the Twisted protocols of :mod:`bookkeeper_twisted.protocol.client` begin TLS by
+This module uses the code of the Twisted client: the protocols of :mod:`bookkeeper_twisted.protocol.client` begin TLS by
 StartTLS, verify the bookie and exchange authentication tokens.  Here these protocols run over a blocking socket,
 without a reactor.  :class:`_SocketTransport` sends the bytes that the protocols write, and passes received bytes to
-them, until the connection is secured or has failed.
+the protocols, until the connection is secured or has failed.
 
 This module needs Twisted, and for TLS the extra ``tls``.  Import it only where a connection has to be secured.
 """
@@ -188,7 +188,8 @@ class _Inbox(Protocol):
 
     :ivar received: the decrypted bytes that were not read yet.
     :ivar ended: the reason why the connection has ended; None while it is open.
-    :cvar expects_more: always False.  If the connection ends within a reply, the reader of the reply raises the error.
+    :cvar expects_more: whether the TLS layer must treat the end of the connection as an error, because bytes are
+        missing.  Always False here, because the reader of a reply notices itself that its reply is incomplete.
     """
 
     expects_more = False
@@ -256,7 +257,8 @@ class _SecuredStream:
             if self._inbox.ended is None:
                 self._inbox.transport.write(data)  # type: ignore[union-attr]
         except ConnectionError:
-            self._transport.pump()  # the bookie may have sent the reason before it ended the connection
+            # Receive once more: the bookie may have sent a TLS alert, which says why it ended the connection.
+            self._transport.pump()
             raise
         finally:
             self._check()
@@ -273,7 +275,8 @@ class _SecuredStream:
     def _check(self) -> None:
         """Raise an error if the connection has ended without a regular close.
 
-        With TLS 1.3, a bookie that refuses the certificate of a client ends the connection only after the handshake.
+        This test is needed at each read and write, not only at the handshake.  With TLS 1.3, a bookie that refuses the
+        certificate of a client ends the connection only after the client has completed the handshake.
         """
         ended = self._inbox.ended
         if ended is None or isinstance(ended, ConnectionDone):

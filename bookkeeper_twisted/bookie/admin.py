@@ -283,9 +283,8 @@ class ScrubStatus:
     :ivar progress: progress in the directory that is being verified; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
     :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
-    :ivar findings: the known damage, including damage that compactions have found.  For entries that the running pass
-        has already verified, this is the result of the running pass.  For all other entries, it is the result of the
-        previous pass.
+    :ivar findings: the known damage: the damage that the last pass has found, and the damage that compactions have
+        found.  A running pass replaces the older findings step by step, for the entries that it has verified.
     """
 
     suspended: bool

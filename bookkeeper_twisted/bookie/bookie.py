@@ -142,7 +142,7 @@ class Bookie:
         return self._waiting.ended_at >= began
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
-        """Fail the adds that wait for room in the write cache or a journal's queue with ``error``."""
+        """Pass ``error`` to all adds that wait for room in the write cache or in the queue of a journal."""
         self._waiting.fail_all(error)
 
     def _admit(
@@ -188,9 +188,9 @@ class Bookie:
         except BookKeeperError as error:
             done(run, error)
             return
-        # The key record comes before the entries in the journal, because a replay needs the key first.  Both are queued
-        # for the journal only now, when the storage has them: a checkpoint may move the log mark past a record only
-        # if the storage has its contents.
+        # Write to the storage before the journal.  Otherwise a checkpoint could move the log mark past a record in the
+        # journal while the storage does not have the record's entries yet; a crash would then lose these entries.
+        # In the journal, write the key record before the entries, because a replay needs the key first.
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last

@@ -1,4 +1,4 @@
-"""Reads entries from disk: one call on a read thread loads the entries for all requests of a received chunk."""
+"""Reads entries from disk; one call on a read thread serves all requests that a connection received together."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,7 +28,11 @@ T = TypeVar("T")
 Loaded = EntryRun | Exception
 
 _LEAST_ROOM = 256 * 1024
-"""Number of bytes that one call may load, even if the requests that it answers ask for fewer bytes in total."""
+"""Minimum limit of the bytes that one call loads.
+
+A call may always load this number of bytes, even if its requests ask for fewer bytes in total.  So one call serves
+several small requests even if their entries are larger than the requested sizes.
+"""
 
 
 class DiskReads:
@@ -37,7 +41,7 @@ class DiskReads:
     All methods are called on the reactor thread; the reads run on the read threads.
 
     :param flush: sends the replies that were collected for the connections; called after the callbacks of each result.
-    :param seconds: returns the time in seconds, by which failed reads of a ledger are logged at most once a minute.
+    :param seconds: returns the time in seconds; used to log failed reads of a ledger at most once a minute.
     :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue.
     """
 
@@ -124,8 +128,8 @@ class DiskReads:
     ) -> "Deferred[T]":
         """Run ``work`` on a read thread, then pass its result to ``finish`` on the reactor thread.
 
-        The returned Deferred fires with the result of ``finish``.  When its callbacks have run, send the replies that
-        they have queued.
+        The returned Deferred fires with the result of ``finish``.  After its callbacks have run, this method sends the
+        replies that the callbacks have queued.
 
         :param count: the number of reads that ``work`` makes, for the limit on waiting reads and the metrics.
         """
@@ -161,9 +165,9 @@ class DiskReads:
 
         The reads are made in the order of ledger and entry, which is the fastest order for a disk.
 
-        Each entry is read completely, so one item may return more bytes than it requests.  The reads stop when they
-        have returned the sum of the bytes that all items of ``wanted`` request.  The result has a LoadLaterError for
-        each item that was not loaded.
+        All items of ``wanted`` share a budget: the sum of their maximum numbers of bytes.  An entry is always read
+        completely, so an item may use more bytes than its own maximum.  When the budget is used up, each of the
+        remaining items gets a LoadLaterError.
         """
         room = max(sum([max_bytes for _, _, max_bytes in wanted]), _LEAST_ROOM)
         result: list[Loaded] = [LoadLaterError(wanted[0][0])] * len(wanted)

@@ -53,7 +53,8 @@ class EngineOptions:
     :ivar access: decides what each peer may do; None if every peer may do everything.
     :ivar tracer: makes the spans of traced requests; None if there are no traces.
     :ivar max_traced: maximum number of traced requests per second; 0 for no limit.
-    :ivar keeps_context: whether lines about a request have the pairs of text that it carries.
+    :ivar keeps_context: whether log lines about a request contain the request's ``requestContext``, which is a set of
+        key-value pairs that the client sent with the request.
     """
 
     bookie: BookieOptions = attrs.field(factory=BookieOptions)
@@ -154,7 +155,7 @@ class Engine:
         return sum([connection.principal.kind == kind for connection in self.factory.peers])
 
     def start(self, flush_interval: float) -> None:
-        """Start the periodic checkpoints, and prepare the next journal files.
+        """Open the audit log, if there is one; start the periodic checkpoints, and prepare the next journal files.
 
         :param flush_interval: seconds between checkpoints.
         :raises ConfigError: the audit log cannot be opened; nothing has begun.
@@ -168,9 +169,10 @@ class Engine:
             commit.make_ready()
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Call ``ask``; when the callbacks of its result have run, send the replies that they have queued.
+        """Call a function that returns a Deferred; after the Deferred's callbacks, send the replies queued by them.
 
-        :returns: fires with the result of ``ask``.  Cancelling it cancels the call.
+        :param ask: the function, an operation of the bookie.
+        :returns: fires with the result of ``ask``.  Cancelling it cancels the operation.
         """
 
         def answered(result: T | Failure) -> None:

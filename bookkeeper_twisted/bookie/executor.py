@@ -1,7 +1,7 @@
 """Runs blocking work, such as reads and writes of files, in threads: the executor of a bookie outside tests.
 
 Each kind of work, for example the writes of one journal, has a queue and a thread with a name; ``"read"`` names a pool
-of threads.  A small durable write needs no thread where the kernel has asynchronous I/O, and the reactor polls file
+of threads.  A small durable write needs no thread if the kernel has asynchronous I/O and the reactor can poll file
 descriptors.
 """
 
@@ -119,11 +119,13 @@ class _WorkerThreads:
 
 @implementer(IReadDescriptor)
 class _Writes:
-    """The small durable writes that the reactor thread begins itself, one at a time, instead of one other thread.
+    """The small durable writes that the reactor thread passes to the kernel (asynchronous I/O), one at a time.
 
-    :param thread: name of the thread that makes the writes otherwise.
+    Without asynchronous I/O, a journal thread would have to make these writes, which takes longer.
+
+    :param thread: name of the journal thread.
     :param ended: called on the reactor thread with a write and its outcome.
-    :param leave: called with a write that the kernel has not made: the thread must make it.
+    :param leave: called with a write that the kernel accepted but did not make; the journal thread must make it.
     """
 
     _log = Logger()
@@ -147,10 +149,14 @@ class _Writes:
             reactor.addReader(self)
 
     def begin(self, work: Work, file: IFile, parts: Sequence[Buffer], offset: int) -> bool:
-        """Begin a write.
+        """Pass a write to the kernel.
 
-        :param work: the call that makes the write; the thread runs it if the kernel begins the write without making it.
-        :returns: False if the write has not begun.
+        :param work: the same write as a blocking call; the journal thread runs it if the kernel accepts the write but
+            does not make it.
+        :param file: the file to write to.
+        :param parts: the bytes to write, in several buffers.
+        :param offset: offset in the file.
+        :returns: False if the kernel did not accept the write, or an earlier write has not ended.
         """
         writer = self._writer
         if writer is None or self._writing is not None:
@@ -196,7 +202,7 @@ class _Writes:
             self._leave(work)
 
     def connectionLost(self, reason: Failure) -> None:
-        """Do nothing: a reactor that ends calls this, and the writes in progress end in the kernel."""
+        """Do nothing: the reactor calls this method when it stops, but the kernel completes the write in progress."""
 
     def close(self) -> None:
         writer, self._writer = self._writer, None
@@ -264,7 +270,8 @@ class ThreadExecutor:
     def stop(self) -> "Deferred[None]":
         if self._stopped is None:
             self._stopped = Deferred()
-            # a write that the kernel has begun may still be left to its thread
+            # Wait before closing the threads: if the kernel does not make a write that it has accepted, the write is
+            # submitted to a thread.
             self._unfinished.join().addCallback(lambda _: self._close())
         waiter: Deferred[None] = Deferred()
         if self._stopped.called:
@@ -285,7 +292,7 @@ class ThreadExecutor:
         if not self._running:
             for threads in self._threads.values():
                 for thread in threads.threads:
-                    # this does not block long: the thread has already scheduled _thread_ended, which is its last step
+                    # join() does not block long: scheduling this call of _thread_ended was the last step of the thread.
                     thread.join()
             assert self._stopped is not None
             self._stopped.callback(None)

@@ -1,14 +1,17 @@
 """Group commit: the records that arrive while the journal is busy are written and synced together, as one group.
 
-The reactor thread appends items (records and a completion) to a queue.  The journal thread *drains* the queue: it
-writes all queued records by one ``write_group``, syncs once if an item requires it, and reports the group to the
-reactor thread by one call.  As long as the queue is not empty, the journal thread writes the next group without waiting
-for the reactor thread.
+The reactor thread appends items to a queue; an item has records and a *completion*, a callback for their end.  The
+journal thread *drains* the queue: it writes all queued records by one ``write_group``, syncs once if an item requires
+it, and reports the group to the reactor thread by one call.  As long as the queue is not empty, the journal thread
+writes the next group without waiting for the reactor thread.
 
-If the journal thread is idle, all records that one turn of the reactor appends are one group.  Its write begins at the
-end of this turn, or earlier if the group becomes too large for what follows.  The reactor thread begins the write of a
-small group itself, which saves two hand-overs between threads (:meth:`.IStorageExecutor.write`).  Only the thread that
-has the token may write, so groups are written one after the other, and their completions are called in this order.
+If the journal thread is idle, all records that one turn of the reactor appends are one group, which is written at the
+end of this turn.  The reactor thread begins the write of a small group itself, which saves two hand-overs between
+threads (:meth:`.IStorageExecutor.write`).  If the group becomes too large for that, the journal thread writes it at
+once, before the turn ends.
+
+There is one *token*, which stands for the right to write.  Only the thread that has taken the token may write.  So
+groups are written one after the other, and their completions are called in this order.
 """
 
 from collections import deque
@@ -32,15 +35,15 @@ Done = Callable[[Exception | None], None]
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
 LOOP = "the event loop, which was busy or held up"
-"""The text in the log for a cause of waiting; the texts of the other causes are :data:`QUEUE` and :data:`SYNC`."""
+"""The log says with this text what a slow add has waited for; the other causes are :data:`QUEUE` and :data:`SYNC`."""
 
 BUSY_SECONDS = 0.1
 """Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
 
 AT_ONCE_BYTES = 16 * 1024
-"""Maximum number of bytes in the queue for which the reactor thread begins the write.
+"""If the queue has at most this number of bytes, the reactor thread begins the write, otherwise the journal thread.
 
-Their checksum and copy take microseconds.
+To copy these bytes and to compute their checksum takes only microseconds, so the reactor is not held up.
 """
 
 
@@ -82,9 +85,10 @@ class _Item:
 class _CommitGroup:
     """The records that the journal thread writes together (a group), and the result of the write.
 
-    :ivar items: the items to complete.  Items that need no sync are written to the journal, all others are synced.
+    :ivar items: the items whose completions are called after the write: items that need no sync are only written to
+        the journal, all other items are also synced.
     :ivar durable: position up to which the journal is synced.
-    :ivar synced: whether the journal is completely synced.
+    :ivar synced: whether the journal is synced up to its end, so that no timer for a later sync is needed.
     :ivar began: time in seconds at which the group was taken from the queue.
     :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
@@ -103,7 +107,7 @@ class _CommitGroup:
 
     @property
     def n_entries(self) -> int:
-        """The number of entries in these records."""
+        """The number of entries in the records of this group."""
         return sum([item.n_entries for item in self.items])
 
 
@@ -111,8 +115,8 @@ class GroupCommit:
     """The queue of records that wait for one journal, and the scheduler of the journal's group commits.
 
     :param thread: name of the thread that writes the journal.
-    :param flush: sends the replies that are queued for the connections; called once for each group of records (written
-        together), after all completions of the group.
+    :param flush: sends the replies that are queued for the connections; called once for each group of records, after
+        the completions of all its records.
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
     :ivar log_mark: the position up to which all records are synced and completed, so that the storage has them; the
         next checkpoint makes it the log mark of the journal.
@@ -142,7 +146,8 @@ class GroupCommit:
         # A queue with one token.  A thread takes the token before it writes to the journal, so that only one thread
         # writes at a time.
         self._idle: deque[None] = deque((None,))
-        self._drains = 0  # drains by the journal thread whose last group was not completed yet
+        # number of calls of _drain() whose last group of records still waits for its completions
+        self._drains = 0
         self._completing: tuple[_CommitGroup, _Item] | None = None
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
@@ -165,21 +170,23 @@ class GroupCommit:
 
     @property
     def blocked_seconds(self) -> float:
-        """Return the age in seconds of the journal write or sync in progress; 0 if none is in progress.
+        """Return how long the journal write or sync in progress has lasted, in seconds; 0 if none is in progress.
 
-        The age includes the time for which the first record of the group waited for the journal's thread.
+        The time is counted from the moment at which the group was taken from the queue.  If the journal thread has not
+        taken the group yet, the time is counted from the append of its first record.
         """
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
     @property
     def completing(self) -> _CommitGroup | None:
-        """Return the group of records (written together) whose completions are being called now, or None."""
+        """Return the group of records whose completions (callbacks) are being called at the moment, or None."""
         return None if self._completing is None else self._completing[0]
 
     def waits(self) -> dict[str, float]:
-        """Return how many seconds a record has waited for each cause; call this in the completion of the record.
+        """Return how long the record that is being completed has waited, in seconds by cause.
 
-        Outside the completion of a record, the result is empty.
+        The causes are :data:`QUEUE`, :data:`SYNC` and :data:`LOOP`.  Call this in the completion (callback) of a
+        record; outside a completion, the result is empty.
         """
         if self._completing is None:
             return {}
@@ -229,7 +236,7 @@ class GroupCommit:
 
     @property
     def _is_enough(self) -> bool:
-        """Test whether a group that waits for more records, of this turn of the reactor or longer, must not do so."""
+        """Test whether the queue is so large that it must be written now, instead of waiting for more records."""
         options = self._options
         return self.queued_bytes >= (options.enough_bytes if options.max_wait else AT_ONCE_BYTES)
 
@@ -238,13 +245,14 @@ class GroupCommit:
         if self._is_enough:
             self._submit()
         else:
-            # 0 seconds: a reactor makes the call when it has read what its sockets have, before it polls them again
+            # With 0 seconds, the reactor calls _submit() after it has handled all sockets that are readable now, so
+            # that the records of all of them are in one group.
             self._start = self._clock.callLater(self._options.max_wait, self._submit)
 
     def _submit(self) -> None:
         self._start = None
-        # After its last group, the journal thread returns the token before the reactor thread has the group.  A write
-        # that begins here meanwhile could end first, and be completed before this group.
+        # Begin no write here while the last group of the journal thread is still on its way to the reactor thread: the
+        # new write could end first, and its completions would be called before those of the older group.
         if not self._drains and self._began_write():
             return
         self._drains += 1
@@ -252,10 +260,10 @@ class GroupCommit:
         drained.addCallbacks(self._drained, self._broken)
 
     def _began_write(self) -> bool:
-        """Begin to write the queued items as one group without the journal thread.
+        """Begin to write the queued items as one group, by one asynchronous write without the journal thread.
 
-        :returns: False if the journal thread must write them: they are many bytes, or need more than one write that is
-            durable, or the system does not begin this write.
+        :returns: False if the journal thread must write the items: they are too large, some need no sync, the journal
+            needs more than one write for them, or the system does not accept the write.
         """
         if self.queued_bytes > AT_ONCE_BYTES:
             return False
@@ -277,7 +285,7 @@ class GroupCommit:
         self._complete(group)
 
     def _written(self, _: None, group: _CommitGroup) -> None:
-        """Begin the next group, or return the token; then complete the group that is durable now."""
+        """Begin the next write, or return the token (the right to write); then complete the durable ``group``."""
         self.journal.end_group()
         self._record_end(group)
         if self._queue:
@@ -287,7 +295,7 @@ class GroupCommit:
         self._complete(group)
 
     def _not_written(self, failure: Failure, group: _CommitGroup) -> None:
-        # Keep the token, as the journal thread does after a failure (safety rule S10).
+        # Do not return the token: after a failed write, nothing may be written any more (safety rule S10).
         self.journal.end_group(failure.value)
         self._fail(failure, group.items)
 
@@ -303,8 +311,8 @@ class GroupCommit:
             self._call(item, None)
         self._completing = None
         self._flush()
-        # A group may be empty: an append submits a call that writes the queue, but the thread that was still writing
-        # an earlier group may already have written the appended record.
+        # The group may be empty: an append has submitted a drain, but an earlier drain that was still running has
+        # already written the appended record.
         if group.items:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
@@ -416,7 +424,8 @@ class GroupCommit:
     def _drain(self) -> _CommitGroup:
         """Write the queued records, in groups (each written together), until the queue is empty.
 
-        Schedule the completion of each group but the last on the reactor thread; return the last group.
+        The completions of the groups are called on the reactor thread.  For the last group, which is returned, the
+        caller calls them.
         """
         while True:
             group = self._commit()
@@ -481,7 +490,7 @@ class GroupCommit:
         return group
 
     def _record_end(self, group: _CommitGroup) -> None:
-        """Record in a group that was written how far the journal is durable."""
+        """Store in a ``group`` that was just written the position up to which the journal is durable."""
         group.durable = self.journal.durable
         group.synced = group.durable == self.journal.position
         group.ended = self._clock.seconds()

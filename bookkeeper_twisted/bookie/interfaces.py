@@ -44,10 +44,11 @@ class IStorageExecutor(Interface):
     def write(thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
         """Do what ``submit(thread, file.pwritev, parts, offset, True)`` does, if the system can do it without a thread.
 
-        :param thread: name of the thread, which has no work.  It makes a write that the system has begun and not
-            finished.
+        :param thread: name of the thread, which must be idle.  If the system accepts the write, but then does not make
+            it, this thread makes the write.
         :param file: a file that has blocks where the bytes are written.
-        :returns: as of :meth:`submit`; None if nothing was begun, and the caller must submit it.
+        :returns: a Deferred like that of :meth:`submit`; None if the system does not accept the write, so that the
+            caller must submit the write.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
@@ -83,10 +84,10 @@ class IBookie(Interface):
         :param deferred_sync: whether the adds complete when the journal has written the entries, before it syncs them.
         :param high_priority: whether the bookie accepts the entries even while it is read-only.  It does so only while
             each ledger disk has more free bytes than the reserve for such adds, and the last checkpoint did not fail.
-        :param done: called one or more times; each call passes some of the entries, and each entry is passed exactly
-            once.  The error is None when the journal has synced these entries; with ``deferred_sync``, or if the bookie
-            is configured without syncs, when the journal has written them.  Otherwise the error says why they were
-            refused or not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError,
+        :param done: called one or more times, with some of the entries and with None or an error.  Each entry is passed
+            exactly once.  None means that the journal has synced these entries; with ``deferred_sync``, or if the
+            bookie is configured without syncs, it only means that the journal has written them.  An error says why they
+            were refused or not stored: BadRequestError, LedgerFencedError, UnauthorizedAccessError,
             WriteOnReadOnlyBookieError, TooManyRequestsError, BookieIOError or StorageFailedError.
         """
 

@@ -34,8 +34,8 @@ class LedgerHandle:
     :ivar last_add_confirmed: the highest LAC received so far.
     :ivar lac_learned: whether the last stored entry was read to learn the LAC that it contains.
     :ivar last_entry: the highest entry id known in memory.
-    :ivar last_complete: whether ``last_entry`` also includes the entries that were stored before this handle was
-        opened.
+    :ivar last_complete: True if ``last_entry`` is the highest id of all stored entries; False if there may be higher
+        ids among the entries that were stored before this handle was opened.
     :ivar watches: the long polls that wait for a higher LAC: maps the function that ends a long poll to the LAC above
         which the long poll ends.
     """
@@ -151,8 +151,8 @@ class LedgerHandles:
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts is None:
                 return None
-            # Ledgers with the same key share one bytes object for it.  If this object was compared for the previous
-            # ledger, its bytes need not be compared again.
+            # Ledgers with the same key share one bytes object.  If this handle has the same object as the previous one,
+            # its bytes were already compared with the client's key.
             if handle.accepts is not compared:
                 if not compare_digest(handle.accepts, master_key):
                     return None
@@ -182,8 +182,8 @@ class LedgerHandles:
         :param row: the new state of the ledger.
         """
         self._storage.put_ledger(row)
-        # Use the state as the storage returns it: to save memory, all ledgers with the same key share one bytes object
-        # there.
+        # Do not use ``row`` itself: in the storage, all ledgers with the same key share one bytes object, so a state
+        # that was read back from the storage needs less memory.
         handle.row = self._storage.ledger(handle.ledger_id) or row
         handle.known = True
         handle.update_accepts()

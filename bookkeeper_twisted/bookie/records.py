@@ -47,7 +47,10 @@ def explicit_lac_record(ledger_id: int, body: bytes) -> bytes:
 
 
 def trailing_bytes(body: bytes) -> bytes | None:
-    """Return the key or LAC packet in a record ``body``; None if the body is shorter than its length field says."""
+    """Return the master key, or the LAC packet, that ends the ``body`` of a journal record.
+
+    Return None if the body is shorter than its length field says.
+    """
     if len(body) < 20:
         return None
     (length,) = _LENGTH.unpack_from(body, 16)

@@ -1,4 +1,4 @@
-"""The record for traces of a journal group, that is of journal records that are written and synced together."""
+"""The trace span of a journal group, which is a group of journal records that are written and synced together."""
 
 import attrs
 

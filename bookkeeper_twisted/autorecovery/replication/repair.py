@@ -171,6 +171,7 @@ class LedgerRepair:
         """Repair each closed fragment with missing entries; after an error, continue with the next fragment.
 
         :param stored: the metadata of the ledger.
+        :param report: the check that found the missing entries.
         :param progress: counts the repaired fragments, and collects the errors.
         :param shown: counts the copies, for the status pages.
         :returns: the metadata after the repair.

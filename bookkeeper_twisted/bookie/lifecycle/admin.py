@@ -95,7 +95,7 @@ class ServedDirectories:
 
 @attrs.frozen
 class ServingParts:
-    """The parts of a serving bookie that its administration calls.
+    """The objects of a serving bookie that :class:`BookieAdmin` calls for an administrator.
 
     :ivar control: the object by which an administrator controls the background work.
     """
@@ -175,7 +175,10 @@ class BookieAdmin:
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Set the ``parts`` of a serving bookie; until then, methods that need them raise NotServingError."""
+        """Set the ``parts`` of the bookie, which begins to serve now.
+
+        Before this call, methods that need these objects raise NotServingError.
+        """
         self._parts = parts
 
     def take(self, config: BookieConfig) -> None:
@@ -213,7 +216,7 @@ class BookieAdmin:
 
         :param reason: a text for the administrator.
         """
-        if self._phase is Phase.SERVING:  # if the start fails, BookieService logs it
+        if self._phase is Phase.SERVING:  # Do not log a failure of the start: BookieService itself logs it.
             self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure, self._failed_at = Phase.FAILED, reason, self._seconds()

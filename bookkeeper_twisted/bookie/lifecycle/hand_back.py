@@ -24,8 +24,10 @@ from .store import Store, StorePaths
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 """A function that shows the progress of an export.
 
-It is called with a directory and the number of bytes of its entries.  It returns a context manager, whose ``with``
-target is a function.  The export calls this function with the number of newly exported bytes.
+For each directory, the export uses it like this, with the number of bytes of all entries in the directory::
+
+    with show(directory, n_bytes) as advance:
+        advance(n)  # n more bytes were exported; called many times
 """
 
 

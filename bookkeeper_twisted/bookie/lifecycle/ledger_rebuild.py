@@ -1,8 +1,8 @@
 """Rebuilds the ledger states of an unreadable index: every ledger in the entry logs and journals becomes fenced.
 
-The master keys come from the journals.  If the key record of a ledger is no longer in a journal, the ledger accepts the
-next key that a client sends as its key.  Ledgers without entries and without records in a journal are lost, and so are
-the fences of deleted ledgers.
+The master keys come from the journals.  If the key record of a ledger is no longer in a journal, the first key that a
+client sends for the ledger becomes its key.  Ledgers without entries and without records in a journal are lost, and so
+are the fences of deleted ledgers.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,9 @@ from .store import StorePaths
 def journal_states(
     fs: IFileSystem, paths: StorePaths, advance: Callable[[int], object] = int
 ) -> dict[int, LedgerRow]:  # fmt: skip
-    """Return the rebuilt state of each ledger in the journals: fenced, with the last key that the journals have for it.
+    """Return a new state for each ledger that has records in the journals.
+
+    In this state, the ledger is fenced, and has the last master key that was found for it in the journals.
 
     :param advance: called with the number of journal bytes read since the last call.
     :raises JournalDamageError: a journal is damaged.

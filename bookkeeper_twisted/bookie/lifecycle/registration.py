@@ -92,7 +92,7 @@ class BookieRegistration:
         """Set whether the bookie accepts adds of high priority, such as those of a recovery, while it is read-only.
 
         :param accepted: whether the bookie accepts adds of high priority.
-        :param reason: why the bookie does not accept them, for the log.
+        :param reason: why the bookie refuses them, for the log; not used if ``accepted`` is True.
         """
         if accepted is self.mode.high_priority:
             return

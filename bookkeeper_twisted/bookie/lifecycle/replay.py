@@ -138,7 +138,8 @@ class _Player:
         if row is not None and row.forgotten_at:
             self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
         if row is None:
-            # Entries without a key record belong to a ledger that was deleted later; Apache's bookie assumes the same.
+            # Skip entries of a ledger for which neither the storage nor the journal has a key.  The ledger was deleted
+            # after these entries were written; Apache's bookie assumes the same.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)

@@ -147,7 +147,7 @@ class BookieService(Service):
         return self.admin.config
 
     def take(self, config: BookieConfig) -> None:
-        """Apply to the running bookie the values of a ``config`` that differ and can change while the bookie runs."""
+        """Apply the changed values of ``config`` to the running bookie; only values that can change then may differ."""
         self.admin.take(config)
 
     def condition(self) -> Condition:
@@ -288,7 +288,7 @@ class BookieService(Service):
 
     @property
     def _is_named(self) -> bool:
-        """Test whether the bookie id is known before the port is bound, so that the start can check cookies first."""
+        """Test whether the configuration determines the bookie id; otherwise, the bound port is a part of the id."""
         return bool(self.config.bookie_port or self.config.bookie_id)
 
     async def _cookie_check(self) -> CookieCheck:
@@ -388,8 +388,8 @@ class BookieService(Service):
         await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
-        # The stop undoes the newest step first.  If the port was bound early, register the closing of the port once
-        # more here, so that the stop closes the port before it stops the engine.
+        # The stop calls the newest undo function first.  If the port was bound before the engine was started, it would
+        # be closed after the engine.  So register its closing again: now the port is closed before the engine.
         self._then_undo(self._stop_listening)
 
     async def _bind(self) -> None:

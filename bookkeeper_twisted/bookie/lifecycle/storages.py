@@ -34,8 +34,8 @@ class ILedgerStorageFactory(Interface):
         :param ledger_dirs: the ``current`` directories of the entry logs.
         :param index_dirs: the directory of the index of each ledger directory, in the same order.
         :param make_index: opens the index of a directory.
-        :param persist_log_marks: called at the end of each checkpoint, with the log marks that were passed to it at its
-            begin.
+        :param persist_log_marks: called at the end of each checkpoint, with the log marks that the caller of the
+            checkpoint passed when the checkpoint began.
         :raises bookkeeper_twisted.errors.StorageError: the directories cannot be served; the text says why and what to
             do.
         """

@@ -88,8 +88,9 @@ class Store:
         log_marks = [LogMark(fs, ledger_dirs, log_mark_name(index, count)) for index in range(count)]
 
         def persist(positions: Sequence[JournalPosition]) -> None:
-            # A checkpoint calls this after it has committed the indexes.  Each log mark also stores how many commits
-            # each index has, so that the next start notices if an index has lost commits.
+            # A checkpoint calls this function after it has committed the indexes.  Beside its position, each log mark
+            # stores the number of commits of each index.  If an index has fewer commits at the next start, the start
+            # knows that commits were lost.
             commits = [directory.index.commits for directory in storage.directories]
             for log_mark, position in zip(log_marks, positions, strict=True):
                 log_mark.advance(position, commits)

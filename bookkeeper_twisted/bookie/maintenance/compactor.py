@@ -48,9 +48,9 @@ class CompactionOrder:
 
     :ivar threshold: a log is compacted if its live share is lower than this.  The live share is the share of its bytes
         that belong to existing ledgers.
-    :ivar target_size: if a log is smaller than this, its live bytes are divided by this size, not by its own size, to
-        compute the live share; 0 for no such rule.
-    :ivar max_time: seconds after which the compaction begins with no further logs; None for no limit.
+    :ivar target_size: a log that is smaller than this counts as if it had this size when its live share is computed,
+        so that small logs are merged; 0 to use the true size of each log.
+    :ivar max_time: seconds after which the running compaction begins no further log; None for no limit.
     """
 
     threshold: float
@@ -64,8 +64,8 @@ class Compactor:
     :ivar progress: progress of the present compaction; None while no compaction is in progress.
     :ivar suspension: the switch by which the present and later compactions are suspended.
     :param logs: deletes the entry logs without live entries.
-    :param damage_found: called with damage that a compaction finds; stores the damage, and marks the ledger as
-        underreplicated in the metadata store.
+    :param damage_found: called with the error when a compaction finds a damaged entry; stores a record of the damage,
+        and marks the ledger as underreplicated in the metadata store.
     :param clients_add: tests whether clients are adding entries at the moment; may be called on any thread.
     """
 
@@ -171,8 +171,8 @@ class Compactor:
     async def _free(self) -> int:
         """Return the number of free bytes on the disk, for copies of entries.
 
-        Normally these are the bytes that every user may use.  While this compaction uses the space reserve, bytes that
-        only this process may use count, too.
+        Normally, blocks that the file system reserves for privileged processes do not count.  On a full disk, when this
+        compaction also uses the space reserve, they count as far as this process may use them.
         """
         fs = self._directory.fs
         if self._borrows:
@@ -214,7 +214,7 @@ class Compactor:
         log_ids = await directory.in_flush_thread(directory.storage.log.reserve, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
-        # the running commit of the index rows of one new log, while the next new log is written
+        # Fires when the index rows of the previous new log are committed; the next new log is written meanwhile.
         committed: Deferred[None] = succeed(None)
         try:
             step, following = None, await in_thread(cutter.next_step, *self._limits())
@@ -241,7 +241,9 @@ class Compactor:
                 copy = None
             return True
         finally:
-            await in_thread(reader.close)  # close the reader first, because this waits for the writes to the new log
+            # Close the reader before abandoning the new log.  Reads and writes of a compaction use one queue, so the
+            # close also waits for the writes to the new log.
+            await in_thread(reader.close)
             if copy is not None:
                 await in_thread(copy.abandon)
             await committed
@@ -255,7 +257,13 @@ class Compactor:
         self._metrics.compacted_bytes.value += n_bytes
 
     async def _admitted(self, step: Step, user: str) -> None:
-        """Wait until the speed limit permits the next step, the compaction is not suspended, and its pause is over."""
+        """Wait until the next step may begin: because of the speed limit, a suspension, and the pause between steps.
+
+        There is a pause between two steps while clients add entries (:data:`REST`).
+
+        :param step: the next step.
+        :param user: name of the compaction, for the log of the speed limit.
+        """
         await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
         await self.suspension.passed()
         worked, self._worked = self._worked, 0.0
@@ -275,9 +283,10 @@ class Compactor:
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
         """Make a new log durable, then begin to commit its index rows.
 
-        :param committed: fires when the index rows of the new log before this one are committed; this call waits for
-            it.
-        :returns: fires when the index rows of this new log are committed.
+        :param copy: the new log.
+        :param committed: fires when the index rows of the previous new log are committed; this method waits for that.
+        :param sources: ids of the logs that are compacted.
+        :returns: fires when the index rows of this new log are committed.  The coroutine itself does not wait for that.
         """
         rows = await self._work(copy.finish)
         await committed
@@ -295,9 +304,13 @@ class Compactor:
 def _turn(
     reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
 ) -> tuple[deque[VerifiedRow], Step | None]:
-    """Begin to read the step ``following`` from disk; meanwhile verify the entries of ``step``, which was read before.
+    """Verify the entries of one step of a compaction while the next step is read from disk.
 
-    :param following: the next step; None if there is none.
+    :param reader: reads the steps.
+    :param cutter: divides the logs into steps.
+    :param step: the step to verify, which was read before; None at the first call.
+    :param following: the next step, whose read begins now; None if there is none.
+    :param limits: size limits of the step after ``following``.
     :returns: two results.  First: the index rows whose last entry is in ``step``, each with its verified records.
         Second: the step after ``following``; None if there is no further step.
     """

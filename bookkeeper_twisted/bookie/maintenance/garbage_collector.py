@@ -26,7 +26,7 @@ class CompactionKind:
     :ivar threshold: an entry log is compacted if its live share is lower than this; 0 disables this kind.  The live
         share of a log is the share of its bytes that belong to existing ledgers.
     :ivar interval: seconds between two compactions of this kind; 0 disables this kind.
-    :ivar max_time: seconds after which a compaction begins with no further logs; None for no limit.
+    :ivar max_time: seconds after which a running compaction begins no further log; None for no limit.
     """
 
     threshold: float
@@ -45,8 +45,8 @@ class CollectorOptions:
     :ivar wait_time: seconds from the end of a garbage collection to the next.
     :ivar force_allowed: whether an operator's request may also run a kind of compaction that is disabled by the
         interval 0.
-    :ivar target_size: if an entry log is smaller than this, its live bytes are divided by this size, not by its own
-        size, to compute the live share; 0 for no such rule.
+    :ivar target_size: an entry log that is smaller than this counts as if it had this size when its live share is
+        computed, so that small logs are merged; 0 to use the true size of each log.
     :ivar forced_when_full: when a disk is full or almost full: True to begin a garbage collection, False to end
         compactions.
     """
@@ -328,8 +328,8 @@ class GarbageCollector:
     async def _compact(self, request: _Request) -> None:
         """Run a major or minor compaction if it is due or forced.
 
-        If a compaction ends while compactions of its kind are suspended, the next garbage collection runs another one
-        as soon as they are resumed.
+        A compaction that ends while its kind (major or minor) is suspended does not count as done.  So a compaction of
+        this kind is due again at the first garbage collection after the kind was resumed.
         """
         state, now = self.state, self._clock.seconds()
         if self._is_due(self.options.major, request, request.major, state.last_major, now, self._stops_major):

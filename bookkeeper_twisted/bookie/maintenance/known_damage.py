@@ -49,7 +49,7 @@ class KnownDamage:
         self.marker.found(self.records.setdefault(maintained.number, record).findings)
 
     async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
-        """Replace the damage ``record`` of a directory or journal, in memory and on disk.
+        """Replace the known damage of a directory or journal by ``record``, in memory and on disk.
 
         :raises OSError: the disk failed, or is full.
         """
@@ -66,7 +66,8 @@ class KnownDamage:
         """Add the ``damage`` that a compaction has found in a ``directory``, unless it is known already.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed or is full; the ledger is marked, but the damage is kept only in memory.
+        :raises OSError: the disk failed or is full, so the damage is recorded in memory only.  The damaged ledger is
+            marked as underreplicated nevertheless.
         """
         await self.load(directory)
         now = int(self._clock.seconds())

@@ -195,7 +195,7 @@ class LedgerCollector:
         return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
 
     async def _release(self) -> None:
-        """Unlock the ledgers whose replication locks were not deleted yet, because the metadata store had failed.
+        """Delete the replication locks of this bookie that could not be deleted earlier, because the store had failed.
 
         As long as a ledger is locked, no replication worker can repair it.
         """

@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """Return the size limits of one step of maintenance, and of the gaps that its reads may include, in bytes.
+    """Return two limits for one step of maintenance: the bytes of its reads, and the bytes of a gap that may be read.
 
-    The first number is the maximum that one step may read.  If a speed limit counts bytes, it is normally at most a
-    quarter of the bytes per second of the lowest limit, so that the load on the disk is even.
+    The first number is the maximum number of bytes that one step may read.  If a speed limit counts bytes, a step
+    normally reads at most the bytes that the lowest limit allows in 250 ms, so that the load on the disk is even.
 
-    The second number decides whether two wanted entries in a log are read at once.  If the gap between them is at most
-    this large, one read includes both entries and the gap.  It is 0 if a speed limit counts bytes.
+    The second number is the largest gap, in bytes, between two wanted entries that one read may include.  If a speed
+    limit counts bytes, it is 0, because the bytes in the gap would count, too.
     """
     rates = [throttle.rate for throttle in throttles]
     limits = [int(rate.bytes / 4) for rate in rates if rate.bytes]

@@ -6,7 +6,7 @@ import attrs
 from twisted.internet.defer import Deferred
 
 _MEMORY = 15.0
-"""Seconds after which the weight of a step in the average speed has fallen to a third."""
+"""The time constant, in seconds, of the exponential moving average of the speed."""
 
 
 @attrs.define

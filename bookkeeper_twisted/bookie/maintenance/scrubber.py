@@ -158,7 +158,7 @@ class Scrubber:
         self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the present pass; the next pass that the timer starts continues at its position."""
+        """End the present pass; the next pass that the timer starts continues where the present pass has ended."""
         if self._running is not None:
             self._running.cancel()
 

@@ -54,7 +54,7 @@ _FENCING, _READING = (Permission.FENCE, Permission.READ), (Permission.READ,)
 
 
 def _needed(item: Any) -> tuple[Permission, ...]:
-    """Return the permissions that an item needs: a request, or a run of adds or reads (requests received together)."""
+    """Return the permissions for one request, or for a run of adds or reads (requests that were received together)."""
     kind = type(item)
     if kind is AddRun:
         return (Permission.FENCE,) if item.flags & RECOVERY_ADD else (Permission.WRITE,)
@@ -63,7 +63,7 @@ def _needed(item: Any) -> tuple[Permission, ...]:
     if kind is ReadRequest:
         return _FENCING if item.fence else _READING
     if kind is BatchRead:
-        # the reply contains entries, so a fencing batch read needs both permissions
+        # A fencing batch read also returns entries, so it needs the permission to read, too.
         return _FENCING if item.flags & FENCE else _READING
     return _ACTIONS[kind]
 
@@ -80,9 +80,9 @@ def _ledgers(item: Any) -> Iterable[int | None]:
 
 @implementer(IRequestSession)
 class AuthorizingSession:
-    """The session of a connection whose requests need permission; it passes allowed requests to an inner session.
+    """The session of a connection whose requests need permission.
 
-    :param session: the inner session, which answers the requests.
+    :param session: the session that answers the allowed requests; it also sends the refusals, in their order.
     """
 
     def __init__(self, connection: IServerConnection, access: AccessControl, session: RequestSession) -> None:
@@ -126,14 +126,15 @@ class AuthorizingSession:
         if self._asking is None:
             self._pump()
         else:
-            self._connection.hold(True)  # the inner session may have resumed the connection: pause it again
+            # Pause the connection again: the session that answers allowed requests may have resumed it.
+            self._connection.hold(True)
 
     def _is_current(self) -> bool:
         """Test whether the cached decisions are for the present principal and the present rules."""
         return self._revision == self._authorizer.revision and self._principal is self._connection.principal
 
     def _are_known(self, items: Sequence[Any]) -> bool:
-        """Test whether all items are runs of adds or reads, and the cached decisions allow all of them."""
+        """Test whether all requests are adds or reads that the cached decisions allow, which is the usual case."""
         for item in items:
             if type(item) is AddRun:
                 ledger_ids = item.entries.ledger_ids
@@ -162,7 +163,10 @@ class AuthorizingSession:
     # -- decisions --
 
     def _pump(self) -> None:
-        """Pass waiting requests to the inner session, in order; stop at the first request whose decision is missing."""
+        """Pass waiting requests, in order, to the session that answers them.
+
+        Stop at the first request that cannot be allowed or refused yet, because metadata must be read first.
+        """
         connection = self._connection
         passed: list[Any] = []
         must_close = False
@@ -247,11 +251,11 @@ class AuthorizingSession:
     # -- allowed and refused requests --
 
     def _pass(self, item: Any, passed: list[Any]) -> bool:
-        """Append an ``item`` (a request or a run of requests) to ``passed``, the list for the inner session.
+        """Append a request to the requests that will be answered; if it is not allowed, append a refusal instead.
 
-        For each request that is not allowed, append a refusal instead.
-
-        :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
+        :param item: the request, or a run of requests, some of which may be allowed.
+        :param passed: the allowed requests and refusals for the session that answers requests.
+        :returns: False if the protocol has no error reply for the request, so that the connection must be closed.
         """
         kind = type(item)
         if kind is AddRun:
@@ -290,7 +294,10 @@ class AuthorizingSession:
         return True
 
     def _pass_reads(self, run: ReadRun, passed: list[Any]) -> bool:
-        """Split a run of reads into allowed and refused parts; the replies stay in the order of the reads."""
+        """Append the allowed reads of a ``run``, and refusals of its other reads, to ``passed`` in the order of reads.
+
+        :returns: False if the connection must be closed, because the protocol has no error reply for these reads.
+        """
         at, verdicts = 0, self._verdicts
         for is_allowed, group in groupby(run.ledger_ids, lambda ledger_id: verdicts[Permission.READ, ledger_id]):
             end = at + len(list(group))
@@ -310,10 +317,14 @@ class AuthorizingSession:
     def _refuse(
         self, item: Any, action: Permission, ledger_id: int | None, passed: list[Any], count: int = 1
     ) -> bool:  # fmt: skip
-        """Append the refusal of a request, or of all requests of a run, to ``passed``, the list for the inner session.
+        """Append an error reply (a refusal) for a request, or for all requests of a run, to ``passed``.
 
+        :param item: the request or run.
+        :param action: the permission that is missing.
+        :param ledger_id: id of the ledger; None if the request is about no ledger.
+        :param passed: the allowed requests and refusals for the session that answers requests.
         :param count: the number of requests.
-        :returns: False if the protocol has no refusal for the request, so that the connection must be closed.
+        :returns: False if the protocol has no error reply for the request, so that the connection must be closed.
         """
         self._access.refused(self._connection.principal, self._connection.peer, action, ledger_id, count)
         head = getattr(item, "header", item)

@@ -154,7 +154,7 @@ class BatchProcessor:
             self._refuse(session, gathering, error, began)
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """Fence the ledger durably, or wait for the LAC to advance, if the request asks for it."""
+        """Do what a batch read asks for before entries are read: fence the ledger durably, or wait for a higher LAC."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:
@@ -164,7 +164,12 @@ class BatchProcessor:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
     async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Begin a batch read with first id -1: the reply has the last entry, then the entries from id 0 on."""
+        """Add the last entry of the ledger to the reply, because the first id of the batch read is -1.
+
+        After the last entry, the reply continues with entry 0, as that of Apache's bookie.
+
+        :returns: whether more entries may follow.
+        """
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(session, ledger_id)
         gathering.next = last
@@ -173,7 +178,10 @@ class BatchProcessor:
         return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Load the next entries; during the load, the entries in the reply count against the memory limits.
+        """Load the next entries from disk, within the memory limits of the connection.
+
+        During the load, the entries that are already in the reply count as memory of the connection, because they
+        cannot be sent yet.
 
         :returns: whether more entries may follow.
         """
@@ -193,8 +201,8 @@ class BatchProcessor:
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
         """Load the next entries from disk.
 
-        If another read is already loading them, wait for the end of that load instead, but only once for each batch
-        read.
+        If another batch read is already loading these entries, wait for the end of its load instead.  A batch read
+        waits in this way only once; if the entries are not in memory after that, it loads them itself.
 
         :returns: whether more entries may follow.
         """
@@ -242,7 +250,14 @@ class BatchProcessor:
         self, session: RequestSession, gathering: Gathering, began: float, series: Histogram,
         error: BaseException | None,
     ) -> None:  # fmt: skip
-        """Record how long a batch read took; log it if it was slow, unless its peer asked it to wait for a LAC."""
+        """Record how long a batch read took, in metrics, in the log if it was slow, and as a span if it is traced.
+
+        A batch read that the client asked to wait for a LAC is not logged, because it is meant to take long.
+
+        :param began: the time at which the batch read began, in seconds of the reactor's clock.
+        :param series: the histogram in which the duration is recorded.
+        :param error: the error with which the batch read is refused; None if it succeeded.
+        """
         took, request = (self._context.clock.seconds() - began) * 1000, gathering.request
         series.record(took)
         ids, peer = (request.ledger_id, request.first), session.connection.peer

@@ -85,7 +85,8 @@ class Permits:
         :returns: whether the permits were acquired.
         """
         if self._limit:
-            # While callbacks wait for permits, only the callback that release() calls now may acquire permits.
+            # While callbacks wait, free permits are for the first of them.  So refuse every call but the call from the
+            # callback that release() is running now.
             is_turn, self._is_turn = self._is_turn, False
             if not self._fits(count) or (self._waiting and not is_turn):
                 return False
@@ -105,7 +106,7 @@ class Permits:
         self._waiting[resume] = count
 
     def withdraw(self, resume: Callable[[], None]) -> None:
-        """End a wait without permits; call the callbacks of later waits for which there are permits now.
+        """Cancel a wait, so that its callback is not called; call the callbacks of later waits if permits are free.
 
         :param resume: the argument of :meth:`wait`.
         """
@@ -116,7 +117,8 @@ class Permits:
         """Return ``count`` permits; call the waiting callbacks in order while there are permits for them."""
         self.in_progress -= count
         if self._waking:
-            return  # a call of release() further up the stack is in the loop below; it will use these permits
+            # A callback in the loop below has called release(): this outer call will hand out the returned permits.
+            return
         self._waking = True
         try:
             while self._waiting and self._fits(next(iter(self._waiting.values()))):
@@ -184,7 +186,7 @@ def check_ids(ledger_id: int, entry_id: int) -> None:
 def status_of(error: BaseException, **fields: Any) -> Status:
     """Return the wire status of an ``error``.  An unexpected error is logged and becomes EBADREQ.
 
-    :param fields: more fields of the logged line (:meth:`.SlowRequests.fields_of`).
+    :param fields: fields to add to the log line, as :meth:`.SlowRequests.fields_of` returns them.
     """
     if isinstance(error, BookieError):
         return error.status

@@ -45,7 +45,8 @@ def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA
 
     :returns: False if the protocol has no reply that refuses this request; the caller must close the connection.
     """
-    # A single message has the wire protocol in its header; a run of requests has it as an attribute.
+    # The reply must be in the wire protocol of the request (V2 or V3).  A single request names it in its header; a run
+    # of requests has an attribute for it.
     frames = getattr(item, "header", item).wire.refusal(item, status)
     if frames is None:
         connection.end()

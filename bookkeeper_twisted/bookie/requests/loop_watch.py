@@ -5,7 +5,7 @@ from collections import deque
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 PERIOD = 0.05
-"""Seconds between two calls of the timer; a shorter delay may not be noticed."""
+"""Seconds between two calls of the timer that notices when the reactor is held up; a shorter delay may go unnoticed."""
 
 _TOLERANCE = 0.01
 """Seconds by which the timer may be late before the delay is recorded."""
@@ -14,7 +14,7 @@ _KEPT = 1000
 
 
 class LoopWatch:
-    """A timer that records when, and for how long, it fired late because the reactor did not run.
+    """A timer that records when it fired late, and by how many seconds, because the reactor was held up.
 
     The timer fires late if another call of the reactor takes long, or if the process was stopped or got no CPU time.
 
@@ -48,7 +48,7 @@ class LoopWatch:
         self.start()
 
     def late_since(self, began: float) -> float:
-        """Return for how many seconds since ``began`` the timer was late, including the present delay.
+        """Return for how many seconds the reactor was held up since ``began``, as far as the timer has noticed it.
 
         :param began: a time of the reactor's clock.
         """

@@ -91,9 +91,9 @@ class LoadsUnderWay:
         return None
 
     def begin(self, ledger_id: int, entry_id: int, n_bytes: int) -> Load:
-        """Record the start of a load.
+        """Record that a load (a read of consecutive entries from disk) begins.
 
-        The range of the load is estimated from the sizes of earlier entries of the ledger.
+        The id of its last entry is estimated from the mean size of the ledger's entries that were loaded before.
 
         :param entry_id: id of the first entry of the load.
         :param n_bytes: bytes to load.

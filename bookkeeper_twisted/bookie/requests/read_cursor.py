@@ -1,4 +1,8 @@
-"""The reads of a run (reads that were received together) that are not answered yet, divided into pieces."""
+"""The unanswered reads of a run, which is a sequence of reads that were received together.
+
+The reads of a run are divided into pieces.  A piece has reads that are answered together: reads of consecutive entries
+of one ledger, or scattered reads (of entries in any order).
+"""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -10,17 +14,17 @@ from ...codec.strides import FEW_A_RUN, stretches
 from .slow_requests import DISK, TURN
 
 SHORT = 8
-"""Minimum number of reads of consecutive entries that become a piece of their own.
+"""A sequence of reads of consecutive entries that is shorter than this is answered as scattered reads.
 
-Fewer such reads become part of a piece of scattered reads (of entries in any order), together with the reads before and
-after them.  One larger piece is answered faster than many small pieces.
+The sequence is joined with the reads before and after it, because one larger group of reads is answered faster than
+many small groups.
 """
 
 
 class ReadPiece(NamedTuple):
-    """A piece of a run (reads that were received together): its reads with the indexes ``start .. end - 1``.
+    """Some of the reads that were received together: the reads with the indexes ``start .. end - 1``.
 
-    :ivar is_row: True if these reads are of consecutive entries of one ledger.  False if they are scattered: of entries
+    :ivar is_row: True if the reads are of consecutive entries of one ledger.  False if they are scattered: of entries
         in any order, of one or more ledgers.
     """
 
@@ -49,11 +53,14 @@ class ReadCursor:
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
-    """Cut reads into pieces: a piece has reads of consecutive entries, or scattered reads, whose ids are in any order.
+    """Cut reads into pieces.  There are two kinds of pieces:
 
-    Reads are scattered, for example, if a ledger is striped: each bookie stores only some of its entries.  Scattered
-    reads of several ledgers form one piece only if the ledger changes often from read to read; otherwise each ledger
-    has its own piece, because a piece of one ledger is answered faster.
+    * reads of consecutive entries of one ledger;
+    * scattered reads, of entries in any order.  Example: reads of a striped ledger, as each bookie stores only some of
+      its entries.
+
+    Normally, each piece has reads of one ledger, because it is answered faster than a piece of several ledgers.  But if
+    the ledger changes often from read to read, scattered reads of several ledgers form one piece.
 
     :param entry_ids: the entry id of each read, at least one.
     :param ledger_ids: the ledger id of each read.

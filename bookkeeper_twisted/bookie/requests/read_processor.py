@@ -35,13 +35,13 @@ MOST_TOGETHER = 128
 """Maximum number of scattered reads (of entries that are not consecutive, or of several ledgers) in one search."""
 
 _MOST_LOADS = 32
-"""Maximum number of pieces (reads of consecutive entries) whose entries one call on a read thread loads."""
+"""Maximum number of ranges of consecutive entries that one call on a read thread loads from disk."""
 
 _FIRST_LOADS = 2
-"""Number of scattered reads of a ledger whose entries are loaded first; the next scattered reads wait for this load.
+"""Number of scattered reads (not of consecutive entries) of a ledger that are loaded first, while the others wait.
 
-When the index is searched for the second entry, it also reads many of the following rows into memory.  The next reads
-are several times faster if the index rows of their entries are in memory.
+The second search in the index also reads many of the following index rows into memory.  After that, the other reads are
+several times faster, because they find the index rows of their entries in memory.
 """
 
 
@@ -51,8 +51,8 @@ class ReadProcessor:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._bookie = context.bookie
-        # Maximum number of scattered reads in the next search.  It is lowered for large entries: a search ends when it
-        # has found enough bytes, and the work that it did for the remaining reads is lost.
+        # Maximum number of scattered reads in the next search.  It is lowered if entries are large.  A search looks up
+        # all its reads first, but stops when it has enough bytes for a reply; the other look-ups would be wasted.
         self._together = MOST_TOGETHER
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
@@ -94,7 +94,7 @@ class ReadProcessor:
         when there is room.
 
         :param cursor: the unanswered reads of a run.
-        :returns: always True: the reads have begun, so they need not wait for permits.
+        :returns: always True, which tells the session that the reads have begun, and need not wait for permits.
         """
         pieces = cursor.pieces
         missing: list[ReadPiece] = []
@@ -116,11 +116,15 @@ class ReadProcessor:
         return True
 
     def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]) -> None:
-        """Answer the next reads of the run from memory, and put their replies into one buffer.
+        """Answer the next reads of consecutive entries from memory, with their replies in one buffer.
 
-        The buffer ends when it has :data:`_LOOK_UP_BYTES`, or before a read whose entry is not in memory.  It also ends
-        where the unanswered reads have a gap, because the reads in the gap were answered before.  If even the first
-        entry is not in memory, its piece of consecutive reads is added to ``missing``, and the caller loads it from
+        The buffer ends:
+
+        * when it has :data:`_LOOK_UP_BYTES`;
+        * before a read whose entry is not in memory;
+        * before reads of the run that were answered earlier, or that are scattered.
+
+        If even the first entry is not in memory, add the reads to ``missing``; the caller loads their entries from
         disk.
         """
         run, pieces = cursor.run, cursor.pieces
@@ -153,13 +157,13 @@ class ReadProcessor:
     def _answer_scattered(
         self, session: RequestSession, cursor: ReadCursor, missing: list[ReadPiece]
     ) -> Sequence[ReadPiece]:  # fmt: skip
-        """Answer the next reads, of entries in any order, by one search in memory.
+        """Answer the next scattered reads (of entries in any order) from memory.
 
-        Entries that this search does not find are searched for one by one.  Reads of entries that are not in memory are
-        added to ``missing``.
+        One search looks for all these entries.  For each entry that it does not find, other places in memory are
+        searched.  If the entry is not in memory, its read is added to ``missing``; the caller loads it from disk.
 
-        :returns: other reads that should wait until ``missing`` is loaded.  The load also brings nearby index rows into
-            memory, so that these reads become faster.
+        :returns: further reads that should wait until ``missing`` is loaded.  The load also reads many rows of the
+            entry index into memory, so that the further reads become faster.
         """
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
         stop = min(end, start + self._together)
@@ -194,7 +198,7 @@ class ReadProcessor:
         return waiting
 
     def _learn_together(self, found: Sequence[bytes | None]) -> None:
-        """Choose the number of scattered reads in the next search: as many as fill one reply.
+        """Choose how many scattered reads (not of consecutive entries) are in the next search: enough for one reply.
 
         The sizes of the next entries are not known, so assume the mean size of the entries ``found`` by the last
         search.
@@ -275,9 +279,10 @@ class ReadProcessor:
     def _done(
         self, session: RequestSession, cursor: ReadCursor, start: int, count: int, error: BaseException | None = None
     ) -> None:
-        """Measure reads of a run that are answered now, log them if they were slow, make the spans of traced ones.
+        """Record ``count`` reads that are answered now: in metrics, in the log if they were slow, as spans if traced.
 
-        :param error: the error with which they are refused.
+        :param start: index of the first of these reads in the run.
+        :param error: the error with which the reads are refused; None if they succeed.
         """
         metric, run = self._context.metrics.read, cursor.run
         elapsed = (self._context.clock.seconds() - cursor.began) * 1000
@@ -331,7 +336,9 @@ class ReadProcessor:
     ) -> Iterable[ReadPiece]:
         """Answer the reads ``start .. end - 1`` with the result of a load.
 
-        :returns: the pieces (reads of consecutive entries) that must be read again.
+        :returns: the reads that this result does not answer, and for which another load is needed.  The load may have
+            ended before their entries because of its size limit.  After a damaged entry, each of the next entries is
+            loaded separately.
         """
         if isinstance(found, Exception):
             self._refuse(session, cursor, start, found)

@@ -188,7 +188,10 @@ class RequestProcessor:
             self._context.others.release(1)
 
     def _say_slow(self, session: RequestSession, request: Any, cold: _Cold, took: float) -> None:
-        """Log a rare request that took long, unless it waited for a LAC at the peer's request."""
+        """Log a slow request of a rare kind, such as a read of the LAC or a force of a ledger.
+
+        A long poll for a LAC is not logged, because it is meant to take long.
+        """
         if getattr(request, "timeout_ms", None) is not None:
             return
         waited_for = JOURNAL if getattr(request, "fence", False) else cold.waits_for
@@ -240,7 +243,7 @@ class RequestProcessor:
 
 
 def _ids_of(request: Any) -> tuple[int, int]:
-    """Return ledger id and entry id of a rare request, -1 for what it does not name."""
+    """Return the ledger id and the entry id of a request; -1 for an id that this kind of request does not have."""
     return getattr(request, "ledger_id", -1), getattr(request, "entry_id", -1)
 
 

@@ -91,7 +91,7 @@ class RequestSession:
 
     @property
     def has_room(self) -> bool:
-        """Test whether the limits of the connection allow more unsent replies and loads."""
+        """Test whether the limits of the connection allow more unsent replies, and more bytes loaded from disk."""
         connection, limits = self.connection, self.context.limits
         most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
         return connection.has_room and self.loading < most
@@ -153,7 +153,7 @@ class RequestSession:
 
     @property
     def _n_served(self) -> int:
-        """Return the number of begun requests, not counting adds and waits for a LAC."""
+        """Return the number of requests in progress, not counting adds and waits for a LAC."""
         return len(self._serving) - self._polls
 
     def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
@@ -254,7 +254,7 @@ class RequestSession:
         return True
 
     def answered(self, count: int) -> None:
-        """Return the permits of ``count`` reads."""
+        """Release the permits of ``count`` answered reads; permits limit the reads in progress."""
         if self._reads:
             self._reads -= count
             self.context.reads.release(count)

@@ -29,7 +29,7 @@ _LEAST = 1e-6
 
 
 RECENT_REQUESTS = 500
-"""Number of slow requests that are kept for the console."""
+"""Number of slow requests that are kept in memory, to be shown on the web console of the bookie."""
 
 
 class SlowRequest(NamedTuple):
@@ -64,7 +64,8 @@ class SlowRequests:
     :param room_since: tests whether an add has waited for room in the write cache or a journal's queue since a given
         time.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
-    :ivar keeps_context: whether the lines have the pairs of text that the requests carry.
+    :ivar keeps_context: whether the lines contain the ``requestContext`` of the requests, which is a set of key-value
+        pairs that a client can send with a request.
     :ivar recent: the newest slow requests, including those that were not logged because of the rate limit.
     """
 
@@ -110,12 +111,13 @@ class SlowRequests:
         :param count: number of entries, of all requests that were received together.
         :param millis: duration of the request in milliseconds.
         :param waited_for: the reason for most of this time, as far as it is known.
-        :param context: the pairs of text (``requestContext``) in the request; of several requests, the pairs of the
+        :param context: the key-value pairs (``requestContext``) in the request; of several requests, the pairs of the
             first.
         """
         now = self._clock.seconds()
         if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:
-            # While the reactor does not run, it processes no results of disk reads, and starts no requests.
+            # Blame the reactor, not ``waited_for``: the reactor was held up for most of the time, and meanwhile it
+            # started no requests, and processed no results of disk reads.
             waited_for = LOOP
         self.recent.append(SlowRequest(now, operation, peer, ledger_id, entry_id, count, millis, waited_for))
         template = (
@@ -128,9 +130,9 @@ class SlowRequests:
         )  # fmt: skip
 
     def fields_of(self, context: Mapping[str, str] | None) -> dict[str, Any]:
-        """Return the fields that the lines about a request have because of the pairs of text that it carries.
+        """Return the fields to add to a log line for the ``requestContext`` of a request.
 
-        :param context: the pairs; None if it carries none.
+        :param context: the key-value pairs of the ``requestContext``; None if the request has none.
         """
         return {"request_context": dict(context)} if context and self.keeps_context else {}
 
@@ -138,16 +140,17 @@ class SlowRequests:
         self, peer: str, ledger_id: int, entry_id: int, count: int, millis: float,
         context: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """Log that an add took long, while it is being completed.
+        """Log that an add took long, and the cause for which it has waited longest; call this while it is completed.
 
-        The journal's queue returns how long the add waited for the journal.  If adds had to wait for room during this
-        time, the rest of the duration counts as a wait for room; otherwise it counts as a delay of the reactor.
+        The journal's queue knows how long the add has waited for the journal.  The rest of the duration is a wait for
+        room in the write cache or in the queue, if adds had to wait for room meanwhile.  Otherwise, it is a delay of
+        the reactor.
 
         :param peer: host and port of the client.
         :param entry_id: id of the first entry.
         :param count: number of entries.
         :param millis: duration of the add in milliseconds.
-        :param context: the pairs of text that the first request carries which has any.
+        :param context: the key-value pairs (``requestContext``) of the first add that has any; None if none has any.
         """
         waits = dict(self._waits(ledger_id))
         rest = max(millis / 1000 - sum(waits.values()), _LEAST)

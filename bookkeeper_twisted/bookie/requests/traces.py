@@ -1,7 +1,8 @@
 """The trace spans of a bookie, for requests whose ``traceparent`` has the ids of a sampled span.
 
-A record is made when the request is answered.  It is complete when the reply has been written to the transport of the
-connection.  :class:`.TraceRecords` decodes the ids and makes the spans later.
+For each traced request, an :class:`AnsweredRequest` is made when the request is answered.  It is complete when the
+reply has been written to the transport of the connection.  :class:`.TraceRecords` decodes the ids and makes the spans
+later.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +31,7 @@ class WrittenGroup(Protocol):
     """A group of journal records that were written and synced together, and whose adds are being acknowledged.
 
     :ivar began, ended: seconds since the epoch at which the journal thread began to write, and at which it ended.
-    :ivar traced: the record of the group for traces; None until a traced add in the group is acknowledged.
+    :ivar traced: the object from which the group's span is made; None until a traced add in the group is acknowledged.
     """
 
     began: float
@@ -43,7 +44,7 @@ class WrittenGroup(Protocol):
 
 @attrs.define(eq=False)
 class AnsweredRequest:
-    """The record of an answered request, from which its spans are made.
+    """An answered request, with the data from which its span is made.
 
     :ivar traceparent: the text ``traceparent`` in the request.
     :ivar ids: ledger id and entry id.
@@ -85,10 +86,10 @@ class AnsweredRequest:
 
 
 class RequestTraces:
-    """Makes the records of the traced requests of one bookie.
+    """Collects the data of the traced requests of one bookie, from which their spans are made.
 
-    :param group_of: a function that returns the group of records whose adds are being acknowledged now, in the journal
-        of a ledger, by ledger id; it returns None if there is no such group.
+    :param group_of: called with a ledger id; returns the group of journal records that is being acknowledged at the
+        moment in the journal of this ledger, or None.
     :param after_flush: registers a function to be called once, when all replies made so far have been written.
     """
 
@@ -102,7 +103,7 @@ class RequestTraces:
         self._unwritten: list[AnsweredRequest] = []
 
     def added(self, run: AddRun, part: Entries, peer: str, began: float, error: Exception | None) -> None:
-        """Make the records of those traced adds of ``run`` that are answered now.
+        """Store the data for the spans of the traced adds that are answered now.
 
         :param run: adds that arrived together.
         :param part: the entries of the adds that are answered now.
@@ -120,7 +121,7 @@ class RequestTraces:
         self, operation: str, context: Mapping[str, str] | None, peer: str, ids: tuple[int, int], began: float,
         error: BaseException | None = None,
     ) -> None:  # fmt: skip
-        """Make the record of a request other than an add that is answered now; do nothing if it is not traced.
+        """Store the data for the span of a request that is answered now and is not an add, if the request is traced.
 
         :param operation: name of the operation.
         :param context: the pairs of text (``requestContext``) in the request.
@@ -150,5 +151,5 @@ class RequestTraces:
             self._records.add(request)
 
     def flush(self) -> None:
-        """Make and report the spans of all records now; called when the bookie stops."""
+        """Make and report the spans of all answered requests now; called when the bookie stops."""
         self._records.flush()
