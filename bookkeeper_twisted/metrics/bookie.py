@@ -26,7 +26,7 @@ class JournalGroup(NamedTuple):
 
 
 RECENT_GROUPS = 600
-"""Number of the newest groups of journal records whose sizes and times are kept for the console."""
+"""Number of the newest groups of journal records whose sizes and times are kept, to be shown on the web console."""
 
 
 class JournalMetrics:

@@ -84,7 +84,7 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Test whether a bookie is registered, or was lost so recently that the auditor still waits for its return."""
+        """Test whether ``bookie_id`` is registered, or lost so recently that the auditor still waits for its return."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property
@@ -135,8 +135,9 @@ class LostBookieDetector:
     async def _consider(self) -> None:
         """Find the lost bookies that are in no ensemble of any ledger; from now on, they do not count as lost.
 
-        The search waits until autorecovery is switched on.  If a further bookie is lost during the search, the search
-        is repeated with this bookie.  A bookie that returns during the search is left out of the result.
+        The search waits until autorecovery is switched on.  It is repeated if further bookies are lost meanwhile, so
+        that at least two lost bookies remain that may be in an ensemble.  A bookie that returns during the search is
+        not in the result.
         """
         await self._switch.wait()
         unnamed: frozenset[str] = frozenset()

@@ -151,8 +151,9 @@ class AllLedgersCheck:
             first = {bookie_id: ledger_id for ledger_id, one in hopeless.items() for bookie_id in one.bookies}
             chosen = set(first.values())
             await for_each(chosen, again, self.context.scan.parallel)
-            # Only a bookie that got requests from these checks is known to be silent still.  checker.unanswering() may
-            # also contain bookies that got no request, because they are lost by now or no longer in the ensembles.
+            # Only a bookie to which these checks have sent requests is known to be still silent.  The result of
+            # checker.unanswering() may also contain bookies that got no request, because they are lost by now or no
+            # longer in the ensembles.
             still_silent = {bookie_id for ledger_id in chosen & later.keys() for bookie_id in later[ledger_id].bookies}
             others = [ledger_id for ledger_id in unsure if ledger_id not in chosen]
             await for_each(others, again_if_answered, self.context.scan.parallel)

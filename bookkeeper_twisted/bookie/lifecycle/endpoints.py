@@ -124,8 +124,10 @@ class HttpSite(Protocol):
 
 
 def opened(site: HttpSite, listening: IListeningPort) -> str:
-    """Call :meth:`HttpSite.opened` when the server of a ``site`` listens at the port ``listening``.
+    """Tell the HTTP ``site`` (by :meth:`HttpSite.opened`) that its server listens now, and describe the server.
 
+    :param site: the site that the server serves.
+    :param listening: the port of the server, which is bound.
     :returns: a log message that says where the server listens and who may use it.
     """
     address: Any = listening.getHost()

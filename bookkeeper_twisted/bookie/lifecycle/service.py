@@ -147,7 +147,7 @@ class BookieService(Service):
         return self.admin.config
 
     def take(self, config: BookieConfig) -> None:
-        """Apply the changed values of ``config`` to the running bookie; only values that can change then may differ."""
+        """Apply the changed values of ``config`` to the running bookie; only values that need no restart may differ."""
         self.admin.take(config)
 
     def condition(self) -> Condition:

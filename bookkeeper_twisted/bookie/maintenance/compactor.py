@@ -241,9 +241,7 @@ class Compactor:
                 copy = None
             return True
         finally:
-            # Close the reader before abandoning the new log.  Reads and writes of a compaction use one queue, so the
-            # close also waits for the writes to the new log.
-            await in_thread(reader.close)
+            await in_thread(reader.close)  # first: reads and writes share a queue, so this also waits for the writes
             if copy is not None:
                 await in_thread(copy.abandon)
             await committed

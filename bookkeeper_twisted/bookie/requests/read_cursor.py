@@ -53,7 +53,9 @@ class ReadCursor:
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:
-    """Cut reads into pieces.  There are two kinds of pieces:
+    """Cut reads into pieces that are answered together.
+
+    There are two kinds of pieces:
 
     * reads of consecutive entries of one ledger;
     * scattered reads, of entries in any order.  Example: reads of a striped ledger, as each bookie stores only some of

@@ -124,7 +124,7 @@ class RequestTraces:
         """Store the data for the span of a request that is answered now and is not an add, if the request is traced.
 
         :param operation: name of the operation.
-        :param context: the pairs of text (``requestContext``) in the request.
+        :param context: the key-value pairs (``requestContext``) that the client sent with the request.
         :param peer: the client's address.
         :param ids: ledger id and entry id.
         :param began: seconds since the epoch at which the bookie began to execute the request.
