@@ -100,7 +100,11 @@ class Series:
         return _quantiles(self._newest, QUANTILES)
 
     def newest(self, count: int) -> list[tuple[float, int]]:
-        """Return the newest ``count`` values, or fewer, as pairs of a value and its number of occurrences."""
+        """Return the newest ``count`` values, or fewer if fewer are stored, the newest first.
+
+        :returns: pairs of a value and how often it was recorded by one call; equal values of several calls are several
+            pairs.
+        """
         found: list[tuple[float, int]] = []
         for value, number in reversed(self._newest):
             if count <= 0:
@@ -184,7 +188,7 @@ class RecentQuantile:
         self._counts = [each.count for each in series]
 
     def __call__(self) -> float | None:
-        """Return the highest quantile of all series; None if no value was recorded since the last call."""
+        """Compute the quantile of each series since the last call; return the highest, or None without new values."""
         found = []
         for index, series in enumerate(self._series):
             recent, self._counts[index] = series.count - self._counts[index], series.count

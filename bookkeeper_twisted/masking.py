@@ -26,5 +26,5 @@ def _parameter_without_secret(found: re.Match[str]) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """Mask user and password of all URIs in a ``text``, and all query parameters that have the name of a secret."""
+    """Mask the user and password of each URI in ``text``, and the values of query parameters such as ``password``."""
     return _PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))

@@ -58,9 +58,9 @@ def common_width(values: Sequence[int]) -> int:
 
 
 def varints(values: Sequence[int]) -> Sequence[bytes]:
-    """Encode each of ``values`` as a varint; at least one value.
+    """Encode each of ``values`` as a varint; ``values`` must not be empty.
 
-    If all varints have the same size, a few calls encode all of them.
+    If all varints have the same size, they are encoded together, which is faster.
     """
     size, count = common_width(values), len(values)
     if not size or count < _FEW:
@@ -183,8 +183,8 @@ def _planes(values: range, size: int) -> list[bytes]:
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
     """Write one varint into each of many frames of equal size, in place.
 
-    :param frames: the frames in one bytearray.  Each frame must already contain the varint of the first value, because
-        this function writes only the bytes in which the varints differ.
+    :param frames: copies of the frame that contains the varint of the first value, in one bytearray.  Only the bytes in
+        which the varints differ are written.
     :param at: offset of the varint in a frame.
     :param stride: size in bytes of a frame.
     :param values: the value for each frame; the varint of each value must have ``size`` bytes.

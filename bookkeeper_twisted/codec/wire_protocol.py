@@ -104,11 +104,12 @@ class IWireProtocol(IReplyEncoding):
     def scan_requests(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
         """Decode complete requests of this protocol in ``data`` that a bookie received, from offset ``at`` on.
 
-        Stop after ``framing.MOST_ITEMS`` requests that were decoded one by one; the next call, in a later turn of the
-        reactor, decodes the rest.
+        Similar requests are decoded together.  After ``framing.MOST_ITEMS`` requests that were decoded one by one,
+        stop; the caller decodes the rest by another call in a later reactor iteration.
 
         :param limit: size in bytes of the longest frame with its length word.
-        :param items: a list to which runs, messages and refusals are added in order.
+        :param items: a list to which the decoded requests are added in order.  An item is a run (several adds or
+            reads), a single message, or a RejectedRequest with the error reply to an invalid request.
         :returns: offset of the first frame that is not decoded, and False if this frame is of another protocol, else
             True.
         :raises bookkeeper_twisted.errors.CodecError: a frame is over the limit, or is of no protocol; ``items`` has the

@@ -99,7 +99,10 @@ class V2Protocol:
         return v2_requests_in.scan(self, data, at, limit, items), True
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
-        """Encode V2 replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
+        """Encode V2 replies with ``status`` to the adds of ``run``.
+
+        :param part: those entries of the run whose adds are answered; None for all.
+        """
         entries = run.entries if part is None else part
         head = run.version, V2Op.ADD, status
         replies = entries.each(
@@ -264,7 +267,9 @@ class V3Protocol:
     def read_replies(
         self, run: ReadRun, first: int, entries: Sequence[bytes | memoryview], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
-        """Encode successful V3 replies to consecutive reads of a run, beginning with the read at index ``first``.
+        """Encode successful V3 replies to some reads of ``run``, from the read with the index ``first`` on.
+
+        A run is the reads that a client sent one after another.
 
         See :meth:`.ReadRun.replies` for parameters and errors.
         """
@@ -284,7 +289,7 @@ class V3Protocol:
         return v3_replies_out.batch_reply(request.request_id, status, *ids, runs, max_lac)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
-        """Encode a V3 error reply to each request of a run, or to a single request, that the bookie refuses.
+        """Encode V3 error replies to a refused ``request``; if it is a run of adds or reads, one reply to each of them.
 
         See :meth:`.IReplyEncoding.refusal` for parameters and errors.
         """

@@ -21,7 +21,7 @@ _FIELD = "bookkeeper_twisted.field"
 
 BACKGROUND, DISKS, LOG, REPLICATION = "background work", "disk checks", "log", "autorecovery"
 REQUESTS = "log of slow requests"
-"""Values of :attr:`Field.live`: the parts of a process that can change to a new value of a key without a restart."""
+"""The values of :attr:`Field.live`: names of the parts of a process that apply new configuration values at run time."""
 
 
 @attrs.frozen
@@ -61,7 +61,7 @@ class Field:
     :ivar java: the default of Apache BookKeeper, as text, if it differs from ``default``; otherwise empty.
     :ivar alias: an older name of the key, which is also accepted.
     :ivar secret: whether the value must never be shown or logged.
-    :ivar live: the part of the process that can change to a new value without a restart; empty if a restart is needed.
+    :ivar live: name of the part of the process that applies a new value at run time; empty if a restart is needed.
     """
 
     key: str
@@ -147,9 +147,11 @@ def _parse_integer(text: str) -> int:
 
 
 def _digits(text: str, wanted: str) -> str:
-    """Return the text of a number in lower case, without surrounding white space.
+    """Strip the text of a number and change it to lower case, so that it can be parsed.
 
-    :param wanted: the message of the error.
+    Underscores and the digits of other scripts are refused, because Python's ``int()`` would accept them.
+
+    :param wanted: the message of the error, for example that a number is expected.
     :raises ValueError: the text contains underscores, or is not ASCII.
     """
     if "_" in text or not text.isascii():

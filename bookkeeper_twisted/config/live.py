@@ -15,8 +15,7 @@ class Change:
     """A key whose value differs between two configurations.
 
     :ivar before, after: both values as text, with secrets masked.
-    :ivar live: the part of the process that can change to the new value without a restart; empty if a restart is
-        needed.
+    :ivar live: name of the part of the process that applies the new value at run time; empty if a restart is needed.
     """
 
     key: str
@@ -29,7 +28,8 @@ def live_attributes(config: type, *parts: str) -> frozenset[str]:
     """Return the names of a configuration class's attributes whose values can change without a restart.
 
     :param config: a configuration class.
-    :param parts: the parts of the process whose attributes to return; without parts, all.
+    :param parts: names of parts of the process (values of :attr:`.Field.live`).  Only attributes that these parts apply
+        at run time are returned.  Without any name, no attribute is left out.
     """
     fields = fields_of(config).items()
     return frozenset(name for name, field in fields if field.live and (not parts or field.live in parts))
@@ -59,7 +59,9 @@ def changes(before: Config, after: Config) -> list[Change]:
 
 
 def changed_parts(before: Config, after: Config) -> frozenset[str]:
-    """Return the parts of the process for which a live key has different values in two configurations.
+    """Return the names of the parts of the process that must apply the difference between two configurations.
+
+    Keys that need a restart are ignored.
 
     :param before, after: configurations of one class.
     """

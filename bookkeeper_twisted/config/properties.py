@@ -33,7 +33,7 @@ def read_properties(text: str) -> Iterator[Property]:
     """Parse Java properties, and yield them in the order of the text; a key may occur more than once.
 
     :param text: content of a file.
-    :raises ConfigError: an escape is malformed; the text contains the number of the line.
+    :raises ConfigError: an escape is malformed; the message names the line.
     """
     # a byte order mark from an editor would become a part of the first key
     for number, line in _logical_lines(text.removeprefix("\ufeff")):

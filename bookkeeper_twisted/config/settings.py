@@ -71,7 +71,9 @@ class Config:
         for name, field in fields_of(type(self)).items():
             try:
                 field.kind.verify(getattr(self, name))
-            except ValueError as error:  # a default is valid, so a value without origin was an argument
+            except ValueError as error:
+                # Defaults are valid.  So a value that is not in ``origins`` (of files, environment and command line)
+                # was passed to the constructor.
                 raise self._error(name, str(error), self.origins.get(name, f"argument {name}")) from None
         self._check()
 

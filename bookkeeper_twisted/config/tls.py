@@ -6,7 +6,7 @@ from .fields import BOOLEAN, TEXT, decimal, setting
 from .tracing import TracingConfig
 
 _FACTORY = "TLSContextFactory"
-"""The end of the name of Apache's TLS factory, the only class that ``tlsProviderFactoryClass`` may name."""
+"""The end of the name of Apache's TLS factory; a ``tlsProviderFactoryClass`` with another end is refused."""
 
 _OF_TLS = ("tls_direct", "tls_client_authentication", "tls_key_store", "tls_certificate_path", "tls_trust_store")
 """Attributes of the configuration that have an effect only if TLS is switched on."""

@@ -1,4 +1,4 @@
-"""Keys of traces, and of the context that requests carry; all processes share them."""
+"""The configuration of tracing, and of the log context that clients send with requests; all processes have it."""
 
 import attrs
 
@@ -9,7 +9,7 @@ from .settings import Config
 
 @attrs.frozen(kw_only=True)
 class TracingConfig(Config):
-    """The settings of traces, and of the log context of requests."""
+    """The settings of tracing, and of the log context that clients send with requests."""
 
     tracer: str = setting(
         "tracer", "", WORD,

@@ -18,9 +18,9 @@ _SHORT = {
 """Short delays of autorecovery, in ms: in a standalone cluster, no operator repairs bookies during long delays."""
 
 DATA_OPTION = "option --data"
-"""The origin that a configuration records for directories set by ``--data``.
+"""What the configuration names, for example in errors, as the source of directories that were set by ``--data``.
 
-A standalone cluster refuses directories that were configured in another way.
+A standalone cluster refuses directories from another source, such as a configuration file.
 """
 
 

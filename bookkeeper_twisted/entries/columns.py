@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 _BLOCKS = (512, 64)
-"""The numbers of records that one call unpacks; only two, to limit the number of cached ``struct`` formats."""
+"""Numbers of records that one call unpacks.  There are only two, so that few ``struct`` formats are cached."""
 
 Unpack = Callable[[bytes, int], tuple[Any, ...]]
 """A function that unpacks some records: (bytes, offset of the first record) -> values."""

@@ -21,7 +21,7 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""The default of ``elsewhere`` in :meth:`.Entries.split`: each ledger belongs to the part ``ledger id mod n``."""
+"""The empty map, for the parameter ``elsewhere`` of :meth:`.Entries.split`: no ledger is an exception."""
 
 T = TypeVar("T")
 
@@ -128,20 +128,17 @@ class EntryRun:
         return ((self.ledger_id, self.first, self.last),)
 
     def each(self, of_run: "Callable[[EntryRun], T]", of_mixed: object) -> list[T]:
-        """Return the result of ``of_run`` for this run, as a list of one; ``of_mixed`` is not used."""
+        """Call ``of_run`` with this run, and return the result in a list; ``of_mixed`` is for a MixedRun only."""
         return [of_run(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return a sequence of one item: ``ledger id mod n``, the number of the part to which this run belongs.
-
-        The parts are those of :meth:`split`, without its exceptions in ``elsewhere``.
-        """
+        """Return ``ledger id mod n`` in a sequence: :meth:`split` into ``n`` parts puts this run into this part."""
         return (self.ledger_id % n,)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Sequence[tuple[int, EntryRun]]":
-        """Return a sequence of one item: the number of the part that contains this run, and this run itself.
+        """Return one pair: the number of the part to which the ledger of this run belongs, and this run.
 
-        The number of the part is the value of the ledger in ``elsewhere``, or else ``ledger id mod n``.
+        A run is never divided, because all entries of a ledger belong to one of the ``n`` parts.
 
         See :meth:`.Entries.split` for parameters and errors.
         """

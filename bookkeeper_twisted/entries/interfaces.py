@@ -1,4 +1,4 @@
-"""The methods of an object with the entries, of one ledger or of many, that a bookie adds together.
+"""The interface of an object with one or more entries, of one ledger or of many, that a bookie adds in one step.
 
 The decoder of requests decides whether entries become a run of one ledger (:mod:`.entry_run`) or an object with several
 ledgers (:mod:`.mixed_runs`).  All other modules use these methods, so that they need not distinguish the two.
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Entries(Protocol):
-    """One or more entries that a bookie adds together, in the order of arrival.
+    """One or more entries that a bookie adds in one step, in the order of arrival.
 
     Three classes have these methods.  An EntryRun is one run: consecutive entries of one ledger.  A RunSequence is
     several runs.  A MixedRun is entries of several ledgers in any order, without runs.
@@ -61,9 +61,11 @@ class Entries(Protocol):
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of those parts that :meth:`split` may return: from 0 on, below ``n``.
+        """Return the numbers of the parts into which :meth:`split` may put these entries, if nothing is ``elsewhere``.
 
-        :param n: how many parts there are.
+        The entries are not split, so this is fast; the result can include parts that get no entry.
+
+        :param n: number of parts; they are numbered from 0 on.
         """
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterable[tuple[int, Entries]]":

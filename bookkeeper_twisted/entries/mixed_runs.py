@@ -49,15 +49,15 @@ class MixedRun:
         return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def spans(self) -> Iterator[tuple[int, int, int]]:
-        """Return (ledger id, entry id, entry id) of each entry, in order: each entry counts as a run of its own."""
+        """Return (ledger id, entry id, entry id) of each entry, in order: first and last id of a run of one entry."""
         return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
     def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
-        """Return the result of ``of_mixed`` for all entries, as a list of one; ``of_run`` is not used."""
+        """Call ``of_mixed`` once, with this object, and return the result in a list; ``of_run`` is for runs only."""
         return [of_mixed(self)]
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return: 0 to ``n`` - 1."""
+        """Return 0 to ``n`` - 1: :meth:`split` into ``n`` parts may put entries into each of these parts."""
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, MixedRun]]":
@@ -115,11 +115,11 @@ class RunSequence:
         return ((run.ledger_id, run.first, run.last) for run in self._runs)
 
     def each(self, of_run: Callable[[EntryRun], T], of_mixed: object) -> list[T]:
-        """Return the result of ``of_run`` for each run, in order; ``of_mixed`` is not used."""
+        """Call ``of_run`` with each run, and return the results in order; ``of_mixed`` is for a MixedRun only."""
         return list(map(of_run, self._runs))
 
     def numbers(self, n: int) -> Sequence[int]:
-        """Return the numbers of the parts that :meth:`split` with the same ``n`` may return: 0 to ``n`` - 1."""
+        """Return 0 to ``n`` - 1: :meth:`split` into ``n`` parts may put runs into each of these parts."""
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":
@@ -140,8 +140,8 @@ class RunSequence:
 def _chosen(ledger_ids: Sequence[int], n: int, elsewhere: Mapping[int, int]) -> Iterator[tuple[int, Sequence[bool]]]:
     """Split entries into ``n`` parts by ledger; yield (number, selection) of each part that is not empty.
 
-    The number of the part of a ledger is in ``elsewhere``, or else it is ``ledger id mod n``.  The selection tells for
-    each of ``ledger_ids`` whether it belongs to this part.
+    A ledger belongs to the part ``elsewhere[ledger id]``, or by default to the part ``ledger id mod n``.  The selection
+    has a bool for each of ``ledger_ids``: whether the ledger belongs to this part.
     """
     numbers = [ledger_id % n for ledger_id in ledger_ids]
     if elsewhere:

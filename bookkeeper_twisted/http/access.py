@@ -104,10 +104,10 @@ class AccessGuard:
         self._changing = frozenset(route.path.strip("/") for route in reads if route.changes)
 
     def opened(self, local: bool) -> str:
-        """Decide whether requests are checked; call this when the server has begun to listen.
+        """Decide whether requests need credentials; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: a text that says who may use the server; it is the end of a sentence in the log.
+        :returns: who may use the server, as text for the end of the log line "the HTTP server listens on ...".
         """
         self._checks = self._mode != NONE and not (self._mode == AUTO and local)
         self._in_clear = self._in_clear or local
@@ -155,8 +155,9 @@ class AccessGuard:
     def _is_admin(self, principal: Principal) -> bool:
         """Test whether a ``principal`` is an administrator.
 
-        An administrator has a name, a URI or a role that ``httpAdminPrincipals`` contains.  A name or a URI that begins
-        with the prefix of roles is ignored, because a client could choose it to pretend to have a role.
+        ``httpAdminPrincipals`` contains the names and URIs of administrators, and roles in the form ``role:NAME``.  A
+        name or URI of the principal that begins with ``role:`` is ignored: otherwise, a client could get a role by
+        choosing such a name.
         """
         name = () if not principal.name or principal.name.startswith(_ROLE) else (principal.name,)
         return not self._admins.isdisjoint((*name, *map(_ROLE.__add__, principal.roles), *_uris(principal)))

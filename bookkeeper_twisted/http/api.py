@@ -96,7 +96,9 @@ class ApiRequest:
             raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
 
     def check(self, route: Route) -> None:
-        """Check the parameters of the query string, if the ``route`` is strict.
+        """Check the parameters of the query string against those that the ``route`` declares.
+
+        A route that is not strict (by default, the paths that Apache's bookie also has) accepts any parameters.
 
         :raises IncorrectParameterError: a parameter is unknown or missing, or its value is invalid.
         """
@@ -219,10 +221,9 @@ class ApiPage(Resource):
     A request with a method that has no handler is answered with status 404, as in Apache's bookie.  If the site has an
     authorizer, requests need the permission of the authorizer.
 
-    :param hint: the text after "Not found method." in this answer; if it is empty, the answer lists the methods that
-        have handlers.
-    :param action: the permission that each request needs.  None if PUT and DELETE need a permission of administration,
-        and other methods need no permission.
+    :param hint: the text after "Not found method." in this answer; by default, a list of the methods with handlers.
+    :param action: the permission that each request needs.  With None, PUT and DELETE need the permission for
+        administration, and other methods need no permission.
     :param others: handler of all methods except GET, HEAD, PUT and DELETE; None if there is none.
     :param routes: describe the operations of the page.
     """

@@ -26,7 +26,7 @@ class BackgroundApi:
         return self._admin.background()
 
     def _server(self) -> str:
-        """Return the name of the bookie in answers, which has the same format in Apache's bookie."""
+        """Return the text that names the bookie in HTTP answers, worded as by Apache's bookie."""
         return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
 
     # -- garbage collection --
@@ -85,7 +85,8 @@ class BackgroundApi:
                           Parameter("log_id", "its id", "integer", least=0)), refusals=(400, 404, 503)),
     )  # fmt: skip
     async def _entry_logs(self, request: ApiRequest) -> Answer:
-        """Answer with a list of the entry logs, or with the size of each ledger's entries in the log in the request."""
+        """Answer with a list of the entry logs; if the request names an entry log, with the bytes of each ledger in it.
+        """
         directory = request.parameters.get("directory")
         if directory is None:
             logs = await self._work().entry_logs()

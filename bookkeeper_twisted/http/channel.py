@@ -246,14 +246,16 @@ class BoundedChannel(HTTPChannel):
         self.transport.write(head + text)
         self._ending = True
         self.setTimeout(_LINGER)
-        # Below TLS, do not close the sending side of TCP alone, because the TLS layer could not receive any more.
+        # Without TLS, half-close the connection.  With TLS, close it: after a half-close of TCP, the TLS layer could
+        # not receive any more.
         half_close = None if self.handshaken else getattr(self.transport, "loseWriteConnection", None)
         (half_close or self.loseConnection)()
 
     # -- answers --
 
     def serve(self) -> None:
-        """Begin to answer the queued request; if no request is complete yet, parse more bytes."""
+        """Begin to answer the request of this connection; if it is not complete yet, parse more of the received bytes.
+        """
         if self._lost or self._refused:
             return
         if self.phase is AnswerPhase.READING:
@@ -267,8 +269,8 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
-        # requestDone() of the superclass passes the bytes that it has not parsed to dataReceived(), which stores them
-        # in self._held.  These bytes come before those in ``held``.
+        # requestDone() of the superclass passes its unparsed bytes to dataReceived(), which stores them in self._held.
+        # The bytes in ``held`` arrived later, so they are appended.
         super().requestDone(request)
         self._held += held
         self.phase = AnswerPhase.SENDING
@@ -393,10 +395,10 @@ class BoundedSite(Site):
             close()
 
     def opened(self, local: bool) -> str:
-        """Decide whether requests are checked; call this when the server has begun to listen.
+        """Decide whether requests need credentials; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: a text that says who may use the server; it is the end of a sentence in the log.
+        :returns: who may use the server, as text for the end of the log line "the HTTP server listens on ...".
         """
         return self._opened(local)
 

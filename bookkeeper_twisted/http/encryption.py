@@ -45,12 +45,15 @@ def http_tls(config: HttpConfig, seconds: Callable[[], float]) -> ServerTls:
 
 
 MOST_AT_ONCE = 16 * 1024
-"""Maximum number of bytes that are received at a time.  They contain at most some hundred TLS records, which take 6 ms.
+"""Maximum number of bytes received at a time.  To decrypt them takes at most 6 ms, even if their TLS records are tiny.
 """
 
 
 class EncryptedHttpConnection(TlsLayer):
-    """The TLS layer of one connection, which enters the queue of the site whenever it has received bytes.
+    """The TLS layer of one HTTP connection.
+
+    When bytes have arrived, the layer puts itself into the queue in which the requests of the server wait, and decrypts
+    the bytes in its turn.  So decryption cannot take all of the reactor's time.
 
     :param channel: the HTTP connection inside TLS.
     :param transport: the TCP connection below TLS.
@@ -137,9 +140,9 @@ class EncryptedSite(ServerFactory):
         return _AcceptedConnection(begin)
 
     def opened(self, local: bool) -> str:
-        """Decide whether requests are checked; call this when the server has begun to listen.
+        """Decide whether requests need credentials; call this when the server has begun to listen.
 
         :param local: whether only processes of this machine can reach the server.
-        :returns: a text that says who may use the server; it is the end of a sentence in the log.
+        :returns: who may use the server, as text for the end of the log line "the HTTP server listens on ...".
         """
         return f"over TLS, {self._site.opened(local)}"

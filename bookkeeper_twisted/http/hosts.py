@@ -52,7 +52,7 @@ class HostNames:
         return name == "localhost" or name.endswith(".localhost") or name in self._names or _is_address(name)
 
     def foreign(self, request: Request, entry: bytes) -> str:
-        """Test whether a page of another web site has sent a request; return the reason, or an empty text if not.
+        """Return why a ``request`` seems to be sent by a page of another web site; an empty text if it does not.
 
         :param entry: the path of the page to which other sites may link.
         """

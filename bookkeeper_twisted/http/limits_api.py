@@ -28,7 +28,10 @@ _MOST = 1e19
 
 
 Groups = Mapping[str, ISpeedLimits]
-"""Groups of speed limits, by the name of the group in JSON objects.  Each group has one latency bound."""
+"""Speed limits in groups (of a bookie, of autorecovery), by the name of the group in JSON objects.
+
+Each group has one latency bound: while client requests take longer, all speeds of the group are lowered.
+"""
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
@@ -49,7 +52,10 @@ def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
 
 
 def limits_value(groups: Groups) -> Mapping[str, object]:
-    """Return groups of speed limits as a JSON object: the latency bound of each group, and all limiters by name.
+    """Return groups of speed limits as a JSON object.
+
+    It contains all limiters by name, and for each group the latency bound: while client requests take longer, the group
+    is slowed down.
 
     :param groups: the groups; no two limiters have the same name.
     """
@@ -195,7 +201,7 @@ def log_changes(before: Mapping[str, str], after: Mapping[str, str], peer: str) 
 
 
 def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
-    """Map the name of a group, and the name of a limiter in the group, to the new rate that a request sets.
+    """Return the rates that a request sets: for each group of limiters, a mapping from the limiter's name to its rate.
 
     If the request names only one rate of a limiter, entries or bytes per second, the other rate does not change.
 
@@ -218,7 +224,7 @@ def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
 
 
 def _texts(groups: Groups) -> Mapping[str, str]:
-    """Map the name of each speed limit and latency bound of ``groups`` to its value, both as texts for the log."""
+    """Return the value of each speed limit and of each group's latency bound, as text for the log, by its name."""
     found = {key: group.limits() for key, group in groups.items()}
     bounds = {f"{key} {_BOUND}": f"{limits.adaptive.bound:g}" for key, limits in found.items()}
     return bounds | {

@@ -18,10 +18,9 @@ _LONGEST_REST = 1.0
 class MetricsPage(Resource):
     """The page with all metrics as text.
 
-    The text is made in slices of at least half a millisecond, which end after a complete metric; between slices, the
-    reactor does other work.  A text answers all requests that have arrived before its first slice.  The next text is
-    begun after a pause of nine times the duration of the slices, so that the page takes at most a tenth of the
-    process's time.
+    The text is generated in steps of about half a millisecond; between the steps, the reactor does other work.  The
+    text is sent to all clients whose requests came before its first step.  The next text is begun after a pause of
+    nine times the duration of the steps, so that the page takes at most a tenth of the process's time.
 
     :param pieces: yields the text, metric by metric.
     :param clock: the reactor.

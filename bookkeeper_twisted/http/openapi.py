@@ -28,9 +28,9 @@ _SCHEMES: Mapping[str, Mapping[str, str]] = {
 
 
 class DescriptionApi:
-    """Answers HTTP requests about the operations of the server.
+    """Serves the list of the server's paths, and the OpenAPI description of the server.
 
-    :param routes: describe the operations of all pages of the server, including the pages of this object.
+    :param routes: the routes of all pages of the server, including those of this object.
     """
 
     def __init__(self, routes: Sequence[Route]) -> None:

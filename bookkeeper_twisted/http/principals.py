@@ -75,7 +75,9 @@ def _of_token(headers: Sequence[bytes], verifier: Verifier | None, is_private: b
     except BookKeeperError as error:
         reason = getattr(error, "detail", "") or str(error)
     if reason:
-        raise CredentialsError(reason)  # not raised in the except clause: its context would refer to the token
+        # Raised outside the except clause, so that the first error, whose traceback refers to the token, is not in its
+        # __context__ and cannot be logged.
+        raise CredentialsError(reason)
     return principal
 
 

@@ -1,4 +1,4 @@
-"""The description of the operations of an HTTP server: method, path, parameters, statuses, and who may ask for it.
+"""Descriptions of the operations of an HTTP server: the method, path, parameters, statuses and allowed users of each.
 
 A decorator gives each handler its :class:`Route`.  From the routes, the project makes the pages of a server, the rules
 of access, the list of paths at ``/``, the OpenAPI document and the table in the documentation.
@@ -72,7 +72,8 @@ class Route:
     :ivar changes: whether the operation changes a state; by default, all operations do except those with GET.
     :ivar action: the permission that an authorizer must grant; None if it depends on the method alone.
     :ivar is_logged: whether the handler logs its changes itself, so that no general line about the request is logged.
-    :ivar hint: the text after "Not found method." in the answer to another method; if empty, the valid methods.
+    :ivar hint: the text after "Not found method." in the answer to a request with a wrong method; by default, a list of
+        the valid methods.
     :ivar is_strict: whether a request with invalid parameters is refused; by default only for paths that Apache's
         bookie does not have.
     """

@@ -14,7 +14,8 @@ REMEMBERED = 300.0
 """Seconds for which no batch read is sent to a bookie that does not support batch reads."""
 
 UNANSWERED = (*NO_REPLY, UnexpectedConditionError)
-"""Errors of a batch read that the bookie did not answer; it may still answer single reads."""
+"""Errors of a batch read without a usable reply: none came, or it had the wrong type.  Single reads may still succeed.
+"""
 
 _ENOUGH_FAILURES = 2
 
@@ -54,7 +55,7 @@ class BatchSupport:
     def unanswered(self, bookie_id: str) -> None:
         """Record that ``bookie_id`` did not answer a batch read (:data:`UNANSWERED`), but then answered a single read.
 
-        The second such record in a row has the same effect as :meth:`refused`.
+        If this happens to two batch reads in a row, the bookie is assumed not to support batch reads.
         """
         failures = self._unanswered.pop(bookie_id, 0) + 1
         if failures < _ENOUGH_FAILURES:
@@ -87,7 +88,10 @@ class BatchAttempt:
 
     @property
     def leaves_open(self) -> bool:
-        """Whether single reads must follow, because one of the bookies got no batch read or did not answer it."""
+        """Whether single reads may still find the entries after this attempt has failed.
+
+        They may if one of the bookies does not support batch reads, or did not answer the batch read.
+        """
         return self._has_incapable or any(isinstance(error, UNANSWERED) for error in self.errors.values())
 
     def single_reads_succeeded(self, gave: Collection[str]) -> None:

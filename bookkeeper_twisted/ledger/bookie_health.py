@@ -1,4 +1,4 @@
-"""A reader's record of the bookies that failed or were slow a short time ago, without I/O."""
+"""A client's record of the bookies that failed or were slow a short time ago; the module does no I/O."""
 
 from collections.abc import Callable
 

@@ -59,10 +59,10 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """Return the entries that each target lacks; a target is a bookie that receives copies.
+    """Return the entries that each target lacks; a target is a bookie to which a repair copies entries.
 
-    If the target is the bookie that the ensemble already has at the position, it lacks only the lost entries.  Any
-    other target lacks all entries that the position keeps.
+    If the target is already in the ensemble at the repaired position, it lacks only the entries that it has lost.  A
+    new bookie lacks all entries of the fragment that belong to the position.
 
     :param lost: for each position in the ensemble, the lost entries that a check has found.
     :param targets: for each position to repair, the id of the bookie to which entries are copied.
@@ -80,8 +80,8 @@ def losses_of_targets(
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
     """Yield the runs (consecutive entries) that all bookies of their write set have lost, according to ``losses``.
 
-    Losses of the kind ``LEAVING`` (the bookie is decommissioned, for example) do not count, because the bookie may
-    still return the entries.
+    A loss of the kind ``LEAVING`` is ignored: its bookie must be replaced (it is decommissioned, for example), but may
+    still have the entries.
 
     :param losses: the lost entries of this fragment.
     :returns: runs in ascending order; in each run, ``targets`` are the bookies of the entries' write set.
@@ -109,7 +109,11 @@ def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[Co
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield (first id, last id) of each run of entries that ``position`` must store, within ``ranges``."""
+    """Yield (first id, last id) of each run of entries in ``ranges`` that the bookie at ``position`` must store.
+
+    :param position: index in the ensemble.
+    :param ranges: (first id, last id) of ranges of entries, which may overlap.
+    """
     done = fragment.first - 1
     for first, last in sorted(ranges):
         low, high = max(first, done + 1), min(last, fragment.last)

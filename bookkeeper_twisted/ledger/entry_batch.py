@@ -18,7 +18,8 @@ from ..errors import DigestMatchError, MissingLibraryError
 from ..model import Entry
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Offsets of the LAC and of the ledger length in an entry's record: 4 bytes for its length, then the entry."""
+"""Offsets of the LAC and of the ledger length in a record.  A record is the size of an entry (4 bytes), then the entry.
+"""
 
 _new_entry = partial(tuple.__new__, Entry)
 """Does the same as the constructor of Entry, but is faster, because it calls no Python function."""
@@ -156,7 +157,7 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
 
     columns = {
         "ledger_id": numbers(array("q", (run.ledger_id,)) * count),
-        # Pass a typed scalar: for a plain number, pyarrow first imports pandas, which takes ten times as long.
+        # Pass a typed scalar: for a plain number, pyarrow imports pandas, and the first call takes ten times as long.
         "entry_id": compute.add(_counted(count), pyarrow.scalar(run.first, pyarrow.int64())),
         "length": numbers(integers(run, LENGTH_AT)),
         "payload": _payloads(run, payload_at),

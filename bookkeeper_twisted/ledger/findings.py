@@ -25,9 +25,9 @@ class LossKind(Enum):
 class ReplicaLoss:
     """The entries of a fragment that the bookie at one position of the ensemble cannot return.
 
-    :ivar ranges: (first id, last id) of each range with lost entries, ascending.  In a striped ledger, a range also has
-        entries that only other positions keep; these do not count as lost.  Empty if the position keeps no entry of the
-        fragment, but its bookie is lost.
+    :ivar ranges: (first id, last id) of each range with lost entries, ascending.  Entries in a range that the bookie
+        need not store, because the ledger is striped, are not lost.  The tuple is empty if the bookie itself is lost,
+        but need not store any entry of the fragment.
     """
 
     position: int
@@ -52,7 +52,7 @@ class Inconclusive:
 class FragmentReport:
     """The result of the check of one fragment.
 
-    :ivar losses: the lost entries: for each position of the ensemble, one item for each kind of loss.
+    :ivar losses: the lost entries, with one item for each position of the ensemble and each reason (:class:`LossKind`).
     :ivar inconclusive: the positions that could not be checked.
     """
 

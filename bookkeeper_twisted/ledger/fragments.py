@@ -42,7 +42,7 @@ class LedgerFragment:
         return self.schedule.ends(position, self.first, self.last)
 
     def moves(self, bookies: Mapping[int, str]) -> "Moves":
-        """Return the changes of this fragment's ensemble after its repair.
+        """Return the replacements of bookies that the ledger's metadata need after the repair of this fragment.
 
         :param bookies: for each repaired position, the bookie that now has the entries.  If it is the bookie that the
             ensemble already has there, the position needs no change.
@@ -89,7 +89,7 @@ class Moves:
     bookies: Mapping[int, tuple[str, str]]
 
     def are_needed(self, metadata: LedgerMetadata) -> bool:
-        """Test whether the ledger ``metadata`` still has one of the old bookies at its position.
+        """Test whether the ledger ``metadata`` still has, at its position, a bookie that is to be replaced.
 
         The newest ensemble of a ledger that is not closed does not count, because only the writer may change it.
         """
@@ -128,8 +128,8 @@ def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) 
     schedule = schedule_of(metadata)
     newest = metadata.segments[-1].first_entry_id
     end = metadata.last_entry_id if metadata.closed else last_confirmed
-    # The known LAC may be lower than the writer's.  Once it has reached the last entry before the newest ensemble, all
-    # entries of older ensembles are final.
+    # In an open ledger, the fragments before the newest count as closed only if the known LAC, which may be lower than
+    # the writer's, has reached their last entry.  Before that, some of their entries may still be on their way.
     settled = metadata.closed or last_confirmed >= newest - 1
     starts = [segment.first_entry_id for segment in metadata.segments]
     for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):

@@ -71,7 +71,10 @@ class LacAnswers:
 
     @property
     def suffice(self) -> bool:
-        """Whether the bookies that have not answered are too few for an ack quorum."""
+        """Whether enough bookies have answered: at least one bookie of each possible ack quorum.
+
+        Each acknowledged entry is then on at least one bookie that has answered.
+        """
         return self._is_covered(self._heard)
 
     def heard(self, bookie_id: str, known: LastConfirmed) -> None:

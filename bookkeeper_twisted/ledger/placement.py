@@ -73,14 +73,14 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
 
 
 MAX_STEPS = 10_000
-"""Maximum number of racks that one search tries; a search in a real cluster needs far fewer."""
+"""Maximum number of attempts of one search, each with one rack at one position; real clusters need far fewer."""
 
 NOWHERE = ""
-"""The rack name of a bookie whose rack is unknown; it does not count as a rack of a write set."""
+"""The rack name of a bookie whose rack is unknown; it does not help a write set to be in enough different racks."""
 
 
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
-    """Yield each write set that contains a position of the ensemble, as a list of positions.
+    """Yield each write set that contains ``position``, as a list of positions in the ensemble.
 
     :param size: number of bookies in the ensemble.
     :param position: index in the ensemble, from 0.
@@ -93,7 +93,7 @@ def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
     """Test whether each write set with the ``position`` can have bookies in enough racks.
 
-    A position for which no bookie is chosen yet counts as one more rack.
+    A position without a bookie can still get one in a new rack, so it counts as one more rack.
 
     :param racks: the rack of each position of the ensemble; None for a position without a bookie.
     :param position: index in the ensemble, from 0.
@@ -114,7 +114,7 @@ class RackSearch:
     :ivar free: for each rack, in random order, the number of its bookies that are not assigned to a position yet.
     :ivar first: the rack of this host, which is tried first for position 0; None if it is unknown.
     :ivar used: number of positions to which each rack is assigned.
-    :ivar steps: number of racks tried so far.
+    :ivar steps: number of attempts so far, each with one rack at one position.
     """
 
     size: int

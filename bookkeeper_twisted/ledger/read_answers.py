@@ -95,8 +95,8 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     The error says that the entry is missing only if every bookie answered so.
 
     :param errors: the error of each bookie, at least one.
-    :returns: the first error that is neither "no such entry", "no such ledger" nor "no connection"; else the first
-        error "no connection"; else the last error.
+    :returns: an error other than "no such entry", "no such ledger" and "no connection", if there is one; otherwise "no
+        connection", if there is one; otherwise the last error.
     """
     errors = list(errors)
     for error in errors:

@@ -1,7 +1,7 @@
 """The rules for the decisions of a recovery, without I/O.
 
-Each rule is one method of :class:`RecoveryRules`.  The tests show why a rule is necessary: they replace its method by a
-weaker rule, and acknowledged entries are lost.
+Each rule is one method of :class:`RecoveryRules`.  The tests show why each rule is necessary: they replace the method
+by a weaker rule, and check that a recovery then loses acknowledged entries.
 """
 
 from collections.abc import Collection
@@ -41,10 +41,10 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether so many bookies are fenced that the other bookies are too few for an ack quorum.
+        """Test whether enough bookies are fenced, so that those left cannot form an ack quorum.
 
-        If so, no further entry of the writer can be acknowledged.  Moreover, at least one bookie of every ack quorum
-        has answered, so the recovery knows the LAC that is stored in each acknowledged entry.
+        Then no further entry of the writer can be acknowledged.  Each ack quorum contains a bookie that has answered,
+        so the highest LAC in the answers is at least the LAC that any acknowledged entry contains.
 
         :param answered: positions in the last ensemble whose bookies have answered a fencing read.
         """
@@ -53,9 +53,9 @@ class RecoveryRules:
     def confirmed(self, heard_lac: int) -> int:
         """Return the id of the last entry that is certainly acknowledged; the recovery reads only the entries after it.
 
-        It is the higher one of two ids: the LAC, and the last id before the newest ensemble.  All entries before the
-        newest ensemble are acknowledged, because a writer starts a new ensemble with the entry after its LAC.  The
-        second id is the higher one if the bookies of the newest ensemble have no entries yet, and so know no LAC.
+        This is ``heard_lac``, or the id of the last entry before the newest ensemble if that is higher.  All entries
+        before the newest ensemble are acknowledged, because a writer starts a new ensemble with the entry after its
+        LAC.  Bookies of the newest ensemble that have no entries yet know no LAC.
 
         :param heard_lac: the highest LAC that a bookie of the newest ensemble has reported; -1 without any.
         """

@@ -108,7 +108,7 @@ class ReplicaScan:
         self, ledger_id: int, schedule: Schedule, position: int, digester: Digester, batching: bool = True
     ) -> None:
         self.findings: list[Finding] = []
-        # No bookie has consecutive entries of a striped ledger, so batch reads would not help.
+        # In a striped ledger, a bookie lacks entries between its own, and a batch read would end at each gap.
         self.batching = batching and not schedule.striped
         self._ledger_id = ledger_id
         self._schedule = schedule
@@ -117,7 +117,7 @@ class ReplicaScan:
         self._length: int | None = None  # the ledger length after the previous entry, in bytes; None if it is unknown
 
     def whole(self, first: int, last: int) -> Scanning:
-        """Scan every entry of ``first .. last``, inclusive, that the bookie at this position keeps.
+        """Scan every entry from ``first`` to ``last``, inclusive, that the scanned bookie should have.
 
         :returns: a generator that yields reads for the bookie; send the answer to each into the generator.
             After its end, :attr:`findings` is complete.
@@ -194,7 +194,7 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
-                # Record only the entries before the damaged one.  The next read starts at the damaged entry.
+                # Record only the entries before the damaged one.  The next batch read starts at the damaged entry.
                 self._sound(run.slice(run.first, error.entry_id - run.first))
                 return
             self._length = None
@@ -203,7 +203,10 @@ class ReplicaScan:
             self._sound(run)
 
     def _sound(self, run: EntryRun) -> None:
-        """Compare the ledger lengths of entries whose digests are right, and record the state *ok* or *length*."""
+        """Record entries whose digests are right: as *ok*, or as *length* if the ledger length in an entry is wrong.
+
+        The right ledger length is the length in the entry before, plus the size of the entry's payload.
+        """
         while True:
             lengths = integers(run, LENGTH_AT).tolist()
             head = self._digester.payload_at
@@ -222,7 +225,7 @@ class ReplicaScan:
             self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
             if at + 1 == run.count:
                 return
-            self._length = None  # unknown: either of the two entries may have the wrong length
+            self._length = None  # unknown: either this entry or the entry before it may contain a wrong ledger length
             run = run.slice(entry_id + 1, run.count - at - 1)
 
     def _note(self, one: Finding) -> None:
@@ -236,7 +239,8 @@ class ReplicaScan:
             found.append(one)
 
     def _continues(self, before: Finding, one: Finding) -> bool:
-        """Test whether two findings can be joined: they have the same state, and no entry to scan is between them."""
+        """Test whether two findings can be joined: their state is the same, and the scan skips no entry between them.
+        """
         if before.status != one.status:
             return False
         return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None

@@ -50,21 +50,21 @@ class Schedule:
             )
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
-        """Return the positions that keep the entry ``entry_id``, in the order in which readers ask them."""
+        """Return the positions in the ensemble whose bookies store ``entry_id``, in the order in which clients read."""
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield (first id, count) of each run of consecutive entries in a range that the bookie at a position keeps.
+        """Yield (first id, count) of each run of consecutive entries that the bookie at ``position`` must store.
 
         :param position: index in the ensemble, from 0.
-        :param first: first id of the range of entries; the range includes ``last``.
+        :param first, last: ids of the first and the last entry of the examined range.
         """
         if not self.striped:
             yield first, last - first + 1
             return
         size = self.ensemble_size
-        # The position keeps entry n if (position - n) mod E < Wq, so a run of kept entries ends at n = position (mod
-        # E).
+        # The bookie at ``position`` stores entry n if (position - n) mod E < Wq.  So the last entry of each run of
+        # stored entries is an n with n mod E = position.
         end = first + (position - first) % size
         while (start := end - self.write_quorum + 1) <= last:
             low, high = max(start, first), min(end, last)
@@ -72,7 +72,7 @@ class Schedule:
             end += size
 
     def keeps(self, position: int, entry_id: int) -> bool:
-        """Test whether ``position``, an index in the ensemble, keeps the entry ``entry_id``."""
+        """Test whether the bookie at ``position``, an index in the ensemble, must store the entry ``entry_id``."""
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
@@ -97,7 +97,7 @@ class Schedule:
         return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
 
     def is_covered(self, answered: Collection[int]) -> bool:
-        """Test whether the positions without an answer are too few for an ack quorum of a write set.
+        """Test whether each possible ack quorum contains a position whose bookie has answered.
 
         :param answered: positions that answered.
         """
@@ -116,11 +116,10 @@ def schedule_of(metadata: LedgerMetadata) -> Schedule:
 
 
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
-    """Return the lowest number of replicas that an entry of a range has on the bookies of its write set.
+    """Count, for each entry from ``first`` to ``last``, the bookies of its write set that have it; return the minimum.
 
-    :param first: first id of the range of entries; the range includes ``last``.
     :param listed: for each position of the ensemble, the ranges of entries that its bookie has.
-    :returns: the number of replicas; the write quorum if the range is empty.
+    :returns: the lowest number of replicas; the write quorum if there is no entry.
     """
     period = schedule.ensemble_size
     fewest = schedule.write_quorum
@@ -135,6 +134,8 @@ def _fewest(start: int, last: int, period: int, listed: Sequence[Ranges]) -> int
     """Return the lowest number of replicas of the entries ``start``, ``start + period``, ... up to ``last``.
 
     The number of replicas changes only where a range in ``listed`` begins or ends, so only such entries are examined.
+
+    :param listed: for each bookie of the write set of these entries, the ranges of entries that it has.
     """
     points = {start}
     for ranges in listed:

@@ -1,8 +1,9 @@
 """Counts acknowledgements of the adds of a batch: which entries have an ack quorum, and which cannot reach it.
 
 An *index set* is a set of entries of a batch, as an integer: bit ``n`` stands for the entry with index ``n`` in the
-batch.  *Level* ``n`` is the index set of the entries for which more than ``n`` bookies have answered.  So the count of
-an answer for a thousand entries takes only a few operations on integers.
+batch.  Instead of a counter for each entry, there is an index set for each count: *level* ``n`` contains the entries
+for which more than ``n`` bookies have answered.  So even an answer for a thousand entries is counted by a few bitwise
+operations.
 """
 
 from collections.abc import Hashable, Sequence
@@ -48,7 +49,10 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, index_set: int) -> None:
-        """Remove the answers of the bookie ``voter`` for the entries in ``index_set``."""
+        """Remove the answers of the bookie ``voter`` for some entries.
+
+        :param index_set: these entries, as an integer in which bit ``n`` stands for entry ``n`` of the batch.
+        """
         if self._votes.get(voter, 0) & index_set:
             self._votes[voter] &= ~index_set
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -65,7 +69,7 @@ class AckTally(Tally):
 
     A voter is one add request to one bookie.  If entries of a request are sent again, to the same bookie or to another
     one, the new request is another voter.  From this moment, the answer to the old request does not count for these
-    entries.  So an acknowledged entry is on the bookies that the metadata name.
+    entries: it may come from a bookie that is no longer in the ensemble, where readers would not look.
 
     :ivar replaced: for each replaced request, the entries that were sent again in another request, as an index set.
     """
@@ -105,10 +109,10 @@ class AckTally(Tally):
         return index_set
 
     def replace(self, voter: Hashable, index_set: int) -> None:
-        """Ignore the answer to a request for some entries, because another request sends these entries again.
+        """Ignore, from now on, the answer to a request for some entries: another request sends these entries again.
 
-        :param voter: the request that no longer counts.
-        :param index_set: the entries.
+        :param voter: the request whose answer is ignored.
+        :param index_set: the entries, as an integer in which bit ``n`` stands for entry ``n`` of the batch.
         """
         if self.replaced is None:
             self.replaced = {}
@@ -118,11 +122,19 @@ class AckTally(Tally):
             self._failures.take_back(voter, index_set)
 
     def is_replaced(self, voter: Hashable, index_set: int) -> bool:
-        """Test whether :meth:`replace` was called for all entries in ``index_set`` of the request ``voter``."""
+        """Test whether other requests send all of some entries of a request again (:meth:`replace` was called).
+
+        :param voter: the request.
+        :param index_set: the entries, as an integer in which bit ``n`` stands for entry ``n`` of the batch.
+        """
         return self.replaced is not None and not index_set & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, index_set: int) -> bool:
-        """Test whether the request ``voter`` failed for one of the entries in ``index_set``."""
+        """Test whether an add request failed for at least one of some entries.
+
+        :param voter: the request.
+        :param index_set: the entries, as an integer in which bit ``n`` stands for entry ``n`` of the batch.
+        """
         return self._failures is not None and bool(self._failures.of(voter) & index_set)
 
     @property
@@ -166,7 +178,9 @@ def items_at(items: Sequence[Item], indexes: Sequence[int]) -> Sequence[Item]:
 
 
 def leading(index_set: int, first: int) -> int:
-    """Return the number of consecutive entries in an index set, from the index ``first`` on.
+    """Return how many consecutive bits of ``index_set`` are 1, beginning with bit ``first``.
+
+    Each bit stands for one entry of the batch.
 
     :param index_set: the set, which may be empty.
     """

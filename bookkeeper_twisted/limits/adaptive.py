@@ -37,7 +37,7 @@ INTERVAL = 1.0
 """Seconds between two samples of the latency of client requests."""
 
 LEAST_FACTOR = 0.02
-"""The lowest factor.  It is not 0, so that garbage collection and scrubs always go on."""
+"""The lowest factor by which all speed limits are multiplied.  It is not 0: garbage collection must always go on."""
 
 _FIRST_CUT, _NEXT_CUT = 0.8, 0.5
 _HOLD_FROM = 0.7
@@ -111,7 +111,9 @@ class AdaptiveStatus:
 
 
 class AdaptiveThrottles:
-    """A control loop that samples the latency of client requests and sets the factor of all limiters.
+    """A control loop that slows down background work while client requests take too long.
+
+    It samples the latency of client requests, and multiplies all speed limits by a factor up to 1.
 
     :param observe: returns the 99th percentile of the latency of client requests since the last call, in milliseconds;
         None if there was no request.
@@ -139,7 +141,7 @@ class AdaptiveThrottles:
 
     @property
     def status(self) -> AdaptiveStatus:
-        """The present bound, factor and latency."""
+        """The latency bound, the factor by which all speed limits are multiplied now, and the last sampled latency."""
         return AdaptiveStatus(self._controller.bound, self._controller.factor, self._latency)
 
     def start(self) -> None:
@@ -205,13 +207,13 @@ class AdaptiveThrottles:
 
 @attrs.frozen
 class RunningJob:
-    """A job whose speed the limiters of a process limit, for example the repair of a ledger, as an operator sees it.
+    """What an operator sees of a job that the speed limits slow down, for example the repair of a ledger.
 
     :ivar state: the state of the job in one word.
     :ivar reason: why the job is waiting; empty while it is running.
     :ivar since: time at which the job began, in seconds of the reactor's clock.
-    :ivar done: number of the job's parts that are done.
-    :ivar total: number of all its parts; 0 before this number is known.
+    :ivar done: amount of work done, in a unit that depends on the job, for example entries.
+    :ivar total: total amount of work, in the same unit; 0 before it is known.
     :ivar n_bytes: number of bytes that the job has copied.
     :ivar eta: estimated seconds until the job ends; None if unknown.
     """

@@ -16,7 +16,7 @@ class AttendedTime:
     """A clock in seconds that omits the time in which the process was held up.
 
     The owner of the clock runs a timer.  The owner calls :meth:`scheduled` when it starts the timer, and
-    :meth:`arrived` when the timer fires.  The delay of the timer is the time in which the process was held up.
+    :meth:`arrived` when the timer fires.  If the timer fires late, the process was held up for so long.
 
     :ivar held_up: number of seconds in which the process was held up so far.
     """
@@ -38,9 +38,9 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the scheduled call runs now; if it is late, do not count the delay as time.
+        """Record that the timer has fired; if it fired late, leave out these seconds from the time of this clock.
 
-        :returns: whether the call was late.
+        :returns: whether the timer fired late.
         """
         late = self._seconds() - self._due
         if late <= TOLERANCE:

@@ -10,7 +10,7 @@ debt), and then the next request waits.  No request waits for ever, and on avera
 
 import attrs
 
-_TICK = 1e-9  # seconds: a debt that the rate pays off in less time is only a rounding error
+_TICK = 1e-9  # in seconds: a computed wait shorter than this is a rounding error, so it counts as no wait
 
 
 @attrs.frozen

@@ -129,7 +129,7 @@ class Throttle:
 
         :param n_bytes: number of bytes that the work reads or writes.
         :param entries: number of entries in the work.
-        :param user: the job that makes the request, for an operator.
+        :param user: name of the job that does the work; operators see it.
         :returns: fires once the work may begin; requests are granted in the order of the calls.
         """
         now = self._clock.seconds()
@@ -165,9 +165,9 @@ class Throttle:
         """Grant only the fraction ``factor`` of the limit, so that requests of clients have to wait less.
 
         :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
-        :param speed: the present speed of the work.  If the limiter has no limit, the factor is applied to this speed.
-            The first speed that is not 0 is used until the factor is 1 again.  Later speeds are ignored, because the
-            factor has already lowered them.
+        :param speed: the present speed of the work, used if the limiter has no limit: then this speed is multiplied by
+            the factor.  Until the factor is 1 again, later speeds are ignored, because the factor has already lowered
+            them.
         """
         known = self._speed
         if factor >= 1:

@@ -76,9 +76,9 @@ def _fields(event: LogEvent) -> dict[str, object]:
 
 
 def _parts(event: LogEvent) -> dict[str, object]:
-    """Return the attributes that the template of a message names, such as ``last.entries``, by these names.
+    """Return the fields of a log line for those template fields that name an attribute, such as ``{last.entries}``.
 
-    In the fields of the line, they replace the objects to which they belong, such as ``last``.
+    For this example, the line gets a field ``last.entries`` instead of a field ``last`` with the whole object.
     """
     found: dict[str, object] = {}
     try:

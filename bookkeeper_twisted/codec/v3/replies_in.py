@@ -54,9 +54,10 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, int]:
-    """Decode a series of successful add replies or read replies, all of one layout.
+    """Decode consecutive successful replies of one operation (add or read) whose frames all have ``stride`` bytes.
 
-    :returns: the number of frames, 0 if no such series begins here, and their bytes.
+    :returns: the number of decoded frames, and their total size in bytes.  Both are 0 if the frames at ``at`` cannot be
+        decoded together; the caller then decodes them in another way.
     """
     operation, count = data[at + OPERATION_AT], 0
     if operation == _ADD and (adds := add_reply_columns(data, at, stride)) is not None:

@@ -84,7 +84,7 @@ def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: i
 def mixed_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies to adds of entries of any ledgers, in order.
+    """Encode replies to adds, which may be for different ledgers, in the order of the arguments.
 
     :param txn_ids: the txnId of each add.
     :param ledger_ids, entry_ids: the ledger id and the entry id of each add.
@@ -102,7 +102,7 @@ def _equal_add_replies(
     txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
     id_size: int,
 ) -> bytes:  # fmt: skip
-    """Encode add replies of one layout: repeat one frame, then write the ids into three columns.
+    """Encode add replies whose frames have equal sizes: copy the first frame, then write the ids into the copies.
 
     :param ledger_ids: the ledger id of each reply, or a single id for all replies.
     :param txn_size: size in bytes of the varint of each txnId.
@@ -205,10 +205,10 @@ def _equal_read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes | memoryview],
     lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Encode read replies of one layout: repeat the bytes before an entry, then write the LACs and ids into them.
+    """Encode read replies whose entries have equal sizes, and whose ids and LACs have varints of equal sizes.
 
-    The bytes between two entries are repeated.  They begin with the LAC of the previous reply, because in each reply
-    the LAC follows the entry.
+    The bytes between two entries are the LAC of one reply and the head of the next reply.  They are encoded once and
+    copied for all replies.  Then the LACs and ids are written into the copies.
 
     :param sizes: size in bytes of the varints of the txnIds, ledger ids, entry ids and LACs.  The size of the LACs is
         not used if all LACs are equal.

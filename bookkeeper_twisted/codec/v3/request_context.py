@@ -28,10 +28,10 @@ _TRACEPARENT = b"traceparent"
 _TRACEPARENT_NAME = _TRACEPARENT.decode()
 _TRACEPARENT_SIZE = 55
 TRACE_HEAD = b"%b\x46\x0a\x0b%b\x12\x37" % (_KEY, _TRACEPARENT)
-"""The bytes in front of the value of ``traceparent``, if this is the only pair of a request."""
+"""The encoded bytes before the value of ``traceparent``, in a request whose context has no other key."""
 
 TRACE_SIZE = len(TRACE_HEAD) + _TRACEPARENT_SIZE
-"""Size in bytes of a ``traceparent`` pair at the end of a frame."""
+"""Size in bytes of a context whose only key is ``traceparent``, at the end of a frame."""
 
 
 def context_fields(pairs: Mapping[str, str]) -> bytes:
@@ -65,11 +65,11 @@ def between(contexts: Mapping[int, Mapping[str, str]], start: int, end: int) -> 
 
 
 class Lifted(NamedTuple):
-    """Frames from which the ``traceparent`` pairs were removed, so that all have the same size.
+    """Frames of adds from which the field ``requestContext`` was removed, so that all frames have the same size.
 
-    :ivar frames: the frames without these pairs.
-    :ivar contexts: the removed pairs, by the index of the frame.
-    :ivar size: total size in bytes of the removed pairs.
+    :ivar frames: the frames without this field.
+    :ivar contexts: the removed contexts (mappings with the key ``traceparent``), by the index of the frame.
+    :ivar size: total size in bytes of the removed fields.
     """
 
     frames: bytes
@@ -78,9 +78,9 @@ class Lifted(NamedTuple):
 
 
 def lift_traceparents(data: bytes, at: int, stride: int) -> Lifted | None:
-    """Remove the ``traceparent`` pairs from frames that without them have the same size.
+    """Remove the ``traceparent`` from each add that has one, so that all frames have the same size.
 
-    Then all frames can be decoded together, even if some of the adds are traced.
+    Frames of the same size can be decoded together, which is much faster than one by one.
 
     :param at: offset of the first frame.
     :param stride: size in bytes of each frame without a ``traceparent``.

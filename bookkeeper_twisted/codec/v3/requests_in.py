@@ -48,10 +48,13 @@ _MAX_PRIORITY = 1 << 31
 
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
-    """Decode complete V3 requests from offset ``at`` on; stop after ``MOST_ITEMS`` that were decoded one by one.
+    """Decode complete V3 requests from offset ``at`` on, similar ones together and others one by one.
 
-    :param wire: the protocol that encodes the replies.
-    :param items: a list to which runs, messages and refusals are added in order.
+    Stop after ``MOST_ITEMS`` requests that were decoded one by one, so that one call does not take long.
+
+    :param wire: stored in each decoded run, and later encodes the replies to its requests.
+    :param items: a list to which the decoded requests are added in order.  An item is a run (several adds or reads), a
+        single message, or a RejectedRequest with the error reply to an invalid request.
     :returns: offset of the first frame that is not decoded, and False if this frame is not V3, else True.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has the requests before it.
     """
@@ -82,9 +85,10 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> tuple[int, int]:
-    """Decode consecutive adds or plain reads of one layout.
+    """Decode consecutive adds, or consecutive plain reads, whose frames all have ``stride`` bytes.
 
-    :returns: their number, 0 if no such series begins here, and their bytes.
+    :returns: the number of decoded frames, and their total size in bytes.  Both are 0 if the frames at ``at`` cannot be
+        decoded together; the caller then decodes them in another way.
     """
     operation = data[at + OPERATION_AT]
     if operation == _ADD and (found := add_columns(data, at, stride)) is not None:
@@ -120,9 +124,9 @@ def _unlike_rows(data: bytes, at: int, limit: int, runs: "_RunBuilder") -> int:
 class _RunBuilder:
     """A builder of runs: it joins consecutive adds with one key and the same flags, or consecutive plain reads.
 
-    It fills one run at a time.  The run is complete when a request comes that cannot be part of it.
+    It builds one run at a time, the current run.  This run ends at the first request that cannot be part of it.
 
-    :ivar context: the pairs of text (``requestContext``) in the request that is being decoded.
+    :ivar context: the ``requestContext`` of the request that is being decoded.
     """
 
     __slots__ = (
@@ -142,7 +146,7 @@ class _RunBuilder:
         self._contexts: dict[tuple[int, int], Mapping[str, str]] | None = None
 
     def other(self, item: object) -> None:
-        """Complete the run that is being filled, and append an item that is not an add or a plain read."""
+        """End the current run, and append a request that is neither an add nor a plain read to the decoded items."""
         self.flush()
         self._items.append(item)
 
@@ -184,7 +188,7 @@ class _RunBuilder:
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
-        """Append plain reads to the run that is being filled."""
+        """Append plain reads to the current run; if it has adds or reads with other flags, begin a new run."""
         if self._bodies or flags != self._flags:
             self.flush()
             self._flags = flags
@@ -194,7 +198,7 @@ class _RunBuilder:
         self._ledger_ids = joined(self._ledger_ids, ledger_ids)
         self._entry_ids = joined(self._entry_ids, entry_ids)
         self._txn_ids = joined(self._txn_ids, txn_ids)
-        if self.context:  # only a request that is decoded alone has any
+        if self.context:  # set only for a request that is decoded alone, so the first id is that of the only request
             self._carried(ledger_ids[0], entry_ids[0], self.context)
 
     def _carried(self, ledger_id: int, entry_id: int, pairs: Mapping[str, str]) -> None:
@@ -203,7 +207,7 @@ class _RunBuilder:
         self._contexts[ledger_id, entry_id] = pairs
 
     def flush(self) -> None:
-        """Complete the run that is being filled, and append it to the list of items."""
+        """End the current run, and append it to the decoded items."""
         if self._bodies:
             entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
             self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids, self._contexts))
@@ -229,12 +233,14 @@ def _are_entries(found: FrameColumns) -> bool:
 
 
 def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
-    """Combine the bodies of adds to one object: an EntryRun, a RunSequence or a MixedRun.
+    """Combine the entries of several adds in one object.
 
-    Each body is an entry.  An EntryRun has consecutive entries of one ledger; a MixedRun has entries in any order.
+    The object is an EntryRun if the entries are consecutive entries of one ledger, a RunSequence if they are several
+    such runs, or a MixedRun if the ledger changes at nearly every entry.
 
-    :param ledger_ids: the ledger id of each body.
-    :param entry_ids: the entry id of each body.
+    :param ledger_ids: the ledger id of each entry.
+    :param entry_ids: the entry id of each entry.
+    :param bodies: the bytes of each entry.
     """
     if ledger_ids.count(ledger_ids[0]) == len(bodies) and consecutive(entry_ids):
         return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
@@ -415,8 +421,9 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# For some operations, the function that makes the decoded item of a request that lacks the message of its operation.
-# For other operations, such a request is refused with an ErrorResponse.
+# Apache's bookie answers some requests even if they lack the sub-message of their operation: an AUTH request without
+# authRequest, for example.  For each of these operations, a function returns the decoded request, or its error reply.
+# Any other request without its sub-message is refused with an ErrorResponse.
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,

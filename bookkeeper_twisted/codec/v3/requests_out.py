@@ -84,7 +84,9 @@ def encode_adds(
 
 
 def _lengthen(parts: list[bytes], at: int, fields: bytes) -> None:
-    """Append fields to a frame that is three items of a list: its head, its body and its end.
+    """Append encoded fields to a frame, and add their size to its length word.
+
+    The frame consists of three items of ``parts``: head, body and end.
 
     :param at: index of the head.
     """

@@ -117,7 +117,7 @@ def _of_cluster(
     autorecovery: AutorecoveryApi | None, client: Connect | None, clock: Any,
     limits: Callable[[], ISpeedLimits | None],
 ) -> tuple[dict[str, IResource], list[Source]]:  # fmt: skip
-    """Return the pages and the sources about the cluster; both are empty without a client."""
+    """Return the console's pages and data sources about the cluster; none if the server has no BookKeeper client."""
     if autorecovery is None or client is None:
         return {}, []
 

@@ -34,7 +34,7 @@ class BookieParts:
         self._seconds = seconds
 
     def sources(self) -> list[Source]:
-        """Return the sources of the console that read from this object."""
+        """Return the console's data sources about this bookie, one for each part of the page."""
         return [
             StateSource("bookie", self.bookie, _EVERY_DISKS), StateSource("latency", self.latency),
             StateSource("throttles", self.throttles), StateSource("work", self.work),

@@ -1,4 +1,6 @@
-"""Interprets measured values: finds the main cause of slow requests, and estimates compactions and full disks."""
+"""Interprets measured values: finds the main cause of slow requests, estimates what a compaction will free, and when a
+disk will be full.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -40,13 +42,13 @@ class Bottleneck:
 def bottleneck(
     groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str
 ) -> Bottleneck:  # fmt: skip
-    """Find the cause for which the slow requests of the last ten minutes waited longest.
+    """Find the main cause of the slow requests of the last ten minutes: the one that took most of their time.
 
     :param groups: the newest groups of journal entries; a journal writes and syncs the entries of a group together.
     :param slow: the newest slow requests.
     :param now: the time in seconds since the epoch.
-    :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded, and
-        the times of the groups decide.
+    :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded.  The
+        cause is then derived from the mean times of the journal groups.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     seconds: dict[str, float] = {}
@@ -72,7 +74,9 @@ def bottleneck(
 
 
 def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:
-    """Return the cause of most of the time, and the resource or step of this cause with the longest duration.
+    """Return the cause (``disk``, for example) with the most seconds, and its resource or step with the most seconds.
+
+    The seconds of a cause are the sum over the resources and steps that belong to the cause.
 
     :param seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
     """

@@ -27,7 +27,7 @@ MOST_WAITING = 1000
 """Maximum number of events in memory that could not be written; the oldest events are dropped."""
 
 BEFORE = ".1"
-"""Suffix of the name of the previous file."""
+"""Suffix of the old event file: when the event file is full, it is renamed so, and a new file is begun."""
 
 Submit = Callable[..., "Deferred[Any]"]
 """A function that calls its first argument on a thread, with its other arguments, and returns a Deferred."""
@@ -50,7 +50,7 @@ class ConsoleEvent(NamedTuple):
 class EventFile:
     """Reads and writes the file with the events of a process.
 
-    :param path: path of the present file.  The previous file has the suffix :data:`BEFORE`.
+    :param path: path of the file for new events.  The full file before it has the suffix :data:`BEFORE`.
     :param submit: calls a function on a thread, because file access would block the reactor.
     """
 

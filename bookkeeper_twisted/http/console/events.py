@@ -78,9 +78,9 @@ class EventLog:
             self._file.close()
 
     def __call__(self, event: LogEvent) -> None:
-        """Handle a log event, as Twisted's log observers do.
+        """Handle a log ``event``, as Twisted's log observers do; ignore levels below ``info``.
 
-        From the level ``info`` on, keep its line for the debug bundle.  If it has a kind, keep it as an event, too.
+        Keep the log line of the event for the debug bundle.  Keep the event itself, too, if the console shows it.
         """
         level = event.get("log_level", LogLevel.info)
         if level < LogLevel.info:

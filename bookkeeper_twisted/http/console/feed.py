@@ -32,7 +32,7 @@ PATIENCE = 5.0
 """Seconds after which the connection of a viewer that does not read is aborted."""
 
 LEAST_PATIENCE = 1.0
-"""Seconds after which a viewer that does not read is disconnected if there is a new viewer and no free connection."""
+"""Seconds without reading after which a viewer loses its connection, if a new viewer comes and none is free."""
 
 MOST_UNREAD = 2 * 1024 * 1024
 """The connection of a viewer is aborted when this number of bytes was sent but not read."""
@@ -111,7 +111,7 @@ class ConsoleFeed:
             viewer.send(event)
 
     def leave(self, viewer: Viewer) -> None:
-        """Remove a ``viewer``; if it was the last one, stop reading the sources."""
+        """Remove a ``viewer``; if it was the last one, stop collecting data for the console."""
         self._viewers.pop(viewer, None)
         if not self._viewers and self._timer is not None:
             self._timer.cancel()
@@ -139,7 +139,10 @@ class ConsoleFeed:
     # -- events --
 
     def snapshot(self) -> bytes:
-        """Return an event with the last read states and records of all sources; all viewers get the same bytes."""
+        """Return the event ``snapshot``: the state or the records of each data source, as they were last read.
+
+        The event is encoded once after each reading, and all viewers get the same bytes.
+        """
         if self._snapshot[0] != self._number:
             parts = {name: text for name, known in self._known.items() if (text := known.whole())}
             for source in self._records:
@@ -149,10 +152,10 @@ class ConsoleFeed:
         return self._snapshot[1]
 
     async def read_all(self) -> str:
-        """Return the states and records of all sources as JSON, for a client that requests no stream.
+        """Return the states and records of all data sources as JSON, for a client that requests no stream.
 
-        The text may be :data:`INTERVAL` seconds old, because all requests within this time are answered with the same
-        text.  So many clients cost a bookie little more than one client.
+        All requests within :data:`INTERVAL` seconds get the same text, so that a large number of clients costs a bookie
+        little more than one client.
         """
         now = self._clock.seconds()
         if now - self._whole_at >= INTERVAL:
@@ -228,7 +231,7 @@ class ConsoleFeed:
         self._known[source.name].take(await self._read(source))
 
     async def _read(self, source: StateSource) -> object:
-        """Read a state; if this fails, return an object with the member ``error``."""
+        """Return the present state of a data ``source``; if reading it fails, a dict with the only key ``error``."""
         try:
             return await source.read()
         except (BookKeeperError, OSError) as error:

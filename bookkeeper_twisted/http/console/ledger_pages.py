@@ -1,4 +1,4 @@
-"""The HTTP pages of the console about ledgers: a search, groups, one ledger, one entry on all of its bookies.
+"""The HTTP pages of the console about ledgers: a search, counts by metadata value, one ledger, the copies of one entry.
 
 One request reads the metadata of at most 500 ledgers.  Its answer contains the ledger id after which the next request
 continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.
@@ -129,9 +129,10 @@ class LedgerPages:
                                     "integer", least=0))),
     )  # fmt: skip
     async def _groups(self, request: ApiRequest) -> Answer:
-        """Answer with the numbers of ledgers and bytes, among the next 500 ledgers, for each value of a metadata key.
+        """Group the next 500 ledgers by their value of a key in the custom metadata.
 
-        The key is a key of the custom metadata.  A client must add up the numbers of all answers.
+        The answer has the number of ledgers and of bytes in each group.  A client must add up the numbers of all its
+        requests.
         """
         after, depth, key = request.number("after", -1), request.number("depth", 0), request.parameters["key"]
         ids, found = await self._scan(await self._connect(), after)

@@ -15,14 +15,14 @@ _SIZE_WORD = 4
 """Length of the size field in front of an entry in an entry log; a reply to a read does not contain this field."""
 
 MOST_SHOWN = 64 * 1024
-"""Maximum number of bytes of an entry in an answer.  The comparison uses all bytes."""
+"""Maximum number of bytes of an entry that an answer contains.  Replicas are compared by all of their bytes."""
 
 
 def live_replicas(metadata: LedgerMetadata, registered: Collection[str]) -> int:
-    """Return how many live replicas every entry of a ledger has at least.
+    """Count the replicas of each entry of a ledger that are on registered bookies; return the lowest number.
 
     :param metadata: metadata of the ledger.
-    :param registered: ids of the registered bookies; only replicas on these bookies count.
+    :param registered: ids of the registered bookies.
     """
     schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
     return min(

@@ -1,4 +1,8 @@
-"""The kinds of sources whose data the console shows: a source of a state, and a source of numbered records."""
+"""The two kinds of data sources of the console.
+
+A state source has one present value, for example the limits of a bookie.  A record source has a growing list of
+numbered records, for example slow requests.
+"""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,11 +17,11 @@ from ...instruments import Ring
 class StateSource:
     """A source that returns a state as a JSON value; the value is sent to viewers whenever it has changed.
 
-    :ivar name: name of the member that contains the state in events.
+    :ivar name: name of the JSON member that contains the state in events.
     :ivar read: reads the present state.
-    :ivar every: number of intervals of the feed between two reads.
-    :ivar rows: name of a large member of the state, an object that maps ids to rows.  Only the changed rows of this
-        member are sent.  Empty if the state has no such member.
+    :ivar every: with 2, for example, the state is read only at every second update of the console.
+    :ivar rows: name of a member of the state that is a large object and maps ids to rows.  Updates contain only the
+        changed rows of this object.  Empty if the state has no such member.
     """
 
     name: str
@@ -27,9 +31,10 @@ class StateSource:
 
 
 class KnownState:
-    """The JSON text of a state in two versions: the version that was last sent to viewers, and the last one read.
+    """A state as JSON text in two versions: as it was last sent to viewers, and as it was last read.
 
-    :param rows: name of the member of which only changed rows are sent; empty if there is none.
+    :param rows: name of a JSON member that maps ids to rows; updates contain only its changed rows.  Empty if the state
+        has no such member.
     """
 
     def __init__(self, rows: str) -> None:
@@ -46,11 +51,10 @@ class KnownState:
         self._read = dumped(value), {name: dumped(row) for name, row in rows.items()}
 
     def change(self) -> str:
-        """Return the JSON text that changes the sent state to the last read state; empty if both are equal.
+        """Return an update for viewers, as JSON; an empty text if the state has not changed since the last call.
 
-        This is the whole state if no state was sent before, or if either state has no rows.  Otherwise it is an object
-        with the changed rows, the ids of removed rows, and all other members of the state.  After this call, the last
-        read state counts as sent.
+        The update is an object with the changed rows, the ids of removed rows, and all other members of the state.  At
+        the first call, or if the old or the new state has no rows, the update is the whole state.
         """
         if self._read is None or self._read == self._known:
             return ""
@@ -67,8 +71,8 @@ class KnownState:
         if self._known is None:
             return ""
         rest, rows = self._known
-        # In this text, the member for the rows is the last member and has the value {}, because take() has put it
-        # there.  Replace this value by the rows.
+        # In the JSON text ``rest``, the last member is the one for the rows.  take() has encoded it as an empty object.
+        # Put the rows in place of this object.
         return rest.removesuffix("{}}") + members(rows) + "}" if rows else rest
 
 
@@ -102,7 +106,7 @@ class RecordSource:
     most: int = 1000
 
     def counts(self) -> list[int]:
-        """Return the number of the newest record of each ring."""
+        """Return, for each ring, the number of its newest record, which is also how many records it ever got."""
         return [ring.count for ring in self.rings()]
 
     def after(self, counts: Sequence[int]) -> list[dict[str, object]]:
@@ -119,11 +123,9 @@ class RecordSource:
         ]
 
     def before(self, counts: Sequence[int]) -> list[dict[str, object]]:
-        """Return the records that each ring contained at an earlier call of :meth:`counts`, for a snapshot.
+        """Return the records that each ring contained when :meth:`counts` returned ``counts``.
 
-        If these are more than :attr:`most` records of a ring, only the newest of them are returned.
-
-        :param counts: the result of that call.
+        Of each ring, only the newest :attr:`most` of these records are returned.
         """
         return [
             {

@@ -114,9 +114,11 @@ class EventStream:
 
 
 class StreamPage(Resource):
-    """The page of the stream; it answers with one JSON object to clients that do not accept ``text/event-stream``.
+    """The page that streams the console's data as server-sent events.
 
-    :param feed: reads the sources, and sends the events.
+    Clients that do not accept ``text/event-stream`` get one JSON object.
+
+    :param feed: collects the data, and sends the events.
     :param clock: the reactor.
     """
 
