@@ -22,7 +22,7 @@ _BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
 
 
 class DigestType(IntEnum):
-    """The types of the digests that protect entries; ledger metadata contain their values."""
+    """The types of the digests that protect entries; each value is the number of the type in ledger metadata."""
 
     CRC32 = 1
     HMAC = 2
@@ -170,7 +170,10 @@ class LedgerMetadata:
 
 
 class AuditorCheck(StrEnum):
-    """The periodic checks of the auditor; a value is the key of the time of the last check in the metadata store."""
+    """The periodic checks of the auditor.
+
+    The metadata store keeps the time of the last check of each kind; the value of a member is the key of this time.
+    """
 
     ALL_LEDGERS = "checkallledgersctime"
     PLACEMENT = "placementpolicycheckctime"

@@ -207,7 +207,7 @@ class AdaptiveThrottles:
 
 @attrs.frozen
 class RunningJob:
-    """What an operator sees of a job that the speed limits slow down, for example the repair of a ledger.
+    """The progress of a job that the speed limits slow down, for example the repair of a ledger; operators see it.
 
     :ivar state: the state of the job in one word.
     :ivar reason: why the job is waiting; empty while it is running.

@@ -64,9 +64,12 @@ class SqliteDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class PulsarStoreFactory:
-    """A factory for Pulsar's URIs ``metadata-store:NAME:REST``; it calls the factory for ``NAME`` with the whole URI.
+    """A factory for Pulsar's URIs, for example ``metadata-store:zk:host:2181/ledgers``.
 
-    :param stores: the factories by ``NAME``.
+    The word after ``metadata-store:`` is the name of a kind of store.  The whole URI is passed to the factory for this
+    kind.
+
+    :param stores: the factories, by the name of the kind of store.
     """
 
     schemes = frozenset({"metadata-store"})

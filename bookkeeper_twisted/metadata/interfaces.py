@@ -264,7 +264,7 @@ class IUnderreplication(Interface):
         """
 
     async def lock(ledger_id: int, holder: str) -> None:
-        """Take the replication lock of a ledger, whether it is marked or not.
+        """Take the replication lock of a ledger, even if the ledger is not marked as underreplicated.
 
         :param holder: host name of the replication worker, for people to read.
         :raises bookkeeper_twisted.errors.LedgerLockedError: this driver or another driver holds the lock.
@@ -324,7 +324,7 @@ class IAuditing(Interface):
 
         The listener is called with True when the candidate becomes the auditor.  It is called with False when the
         candidate must stop acting as the auditor: its vote was removed, its session has ended or may have ended, or the
-        driver was closed.  Then an open driver votes again, and retries while the store fails.
+        driver was closed.  Unless it was closed, the driver votes again; if the store fails, it retries.
 
         :param candidate: the bookie id under which other processes see the auditor.
         :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
@@ -396,8 +396,8 @@ class IRackStore(Interface):
     def watch_racks(listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         """Call the listener with the racks, by bookie id: first the present racks, then after each change.
 
-        If the racks cannot be decoded, the error is logged.  At the first read, the listener is then called with an
-        empty mapping; later, it is not called.
+        If the racks cannot be decoded, the error is logged, and the listener is not called.  Only if this happens at
+        the first read, the listener is called with an empty mapping.
 
         :returns: a function that ends the watch.
         """

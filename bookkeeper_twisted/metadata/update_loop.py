@@ -17,10 +17,10 @@ from ..model import LedgerMetadata
 from .interfaces import ILedgerManager, Versioned
 
 MAX_DOUBTS = 3
-"""Maximum number of writes with a lost reply in one update; after one more, the update fails."""
+"""How often the reply to a write may be lost during one update; the next time, the update fails."""
 
 MAX_RACES = 100
-"""The number of times that another client may write first during one update; the next time, the update fails."""
+"""How often another client may write first during one update; the next time, the update fails."""
 
 
 async def update(
@@ -60,7 +60,8 @@ async def update(
             try:
                 found = await manager.read(ledger_id)
             except MetadataUnavailableError:
-                # raise the error of the write, not of the read: it says whether the write may have been made
+                # Raise the error of the write, not that of this read: only the error of the write says whether the
+                # metadata may have been written.
                 raise error from None
             # A ZooKeeper server that lags behind may return older metadata than an earlier read: ignore these.
             if found.version >= current.version:

@@ -27,7 +27,7 @@ StoredLedger = Versioned[LedgerMetadata] | None
 _NOTHING = object()
 
 RETRY_SECONDS = 1.0
-"""Seconds after which a failed round of reads is repeated, if no interval between rounds is set."""
+"""Seconds after which all watched values are read again because a read failed, if no polling interval is set."""
 
 
 @attrs.define(eq=False)
@@ -112,7 +112,7 @@ class Watches:
         return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
-        """Schedule a read of all watched values, because they may have changed; do nothing if nothing is watched."""
+        """Read all watched values soon; call this when the store may have changed.  Without watches, do nothing."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -190,7 +190,8 @@ class Watches:
     async def _tell_all(self) -> None:
         watches = list(self._watches)
         await self._read_and_tell(watch for watch in watches if watch.of_sessions)
-        # read the revision first: if a write follows, the next round sees a newer revision and reads again
+        # Read the revision of the store before the values: if a write comes in between, the next poll finds a newer
+        # revision, and reads the values again.
         revision = await self._read_revision()
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]

@@ -32,7 +32,7 @@ RECENT_GROUPS = 600
 class JournalMetrics:
     """The metrics of one journal; latencies are in milliseconds.
 
-    :ivar groups: the sizes and times of the newest groups of records that the journal has written.
+    :ivar groups: the newest groups of records that the journal has written together, with their sizes and durations.
     """
 
     def __init__(self, instruments: Instruments, index: int) -> None:
@@ -97,7 +97,8 @@ class ReadThreadMetrics:
     def __init__(self, instruments: Instruments) -> None:
         self.completed = self.failed = self.refused = 0
         self._instruments = instruments
-        # Apache's bookie exports two counters, one of the pool and one of its threads; here both have the same value
+        # Apache's bookie counts completed reads twice, in the thread pool and in its threads.  Here, both metrics have
+        # the same value.
         for name in ("completed", "tasks_completed"):
             self._export(name, lambda: self.completed)
         self._export("tasks_failed", lambda: self.failed)

@@ -60,7 +60,7 @@ class StorageMetrics:
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_read_cache_count", storage.read_cache_entries, **labels)
         instruments.gauge("bookie_write_cache_max_size", lambda: write_cache_limit)
-        # Apache's ledger storage and its garbage collector both export this number, under two names
+        # Apache's bookie exports the number of ledgers twice, by its ledger storage and by its garbage collector
         for name in ("bookie_ledgers_count", "bookie_ACTIVE_LEDGER_TOTAL"):
             instruments.gauge(name, storage.ledger_count, **labels)
         instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)

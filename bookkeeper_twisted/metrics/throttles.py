@@ -21,7 +21,7 @@ class ThrottleMetrics:
         self._name = name
 
     def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
-        """Export the number of waiting requests to the limiter, and its limits.
+        """Export how many requests wait because of the limiter, and the limits of the limiter.
 
         :param waiting: returns the number of waiting requests.
         :param entries: returns the limit of entries a second, 0 for no limit.

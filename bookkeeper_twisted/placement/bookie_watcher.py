@@ -45,7 +45,7 @@ class BookieWatcher:
         self._stop_watching = registration.watch_bookies(self._changed)
 
     async def look(self) -> None:
-        """Read the list of registered bookies now, because the watch reports it only later.
+        """Read the list of registered bookies now, without waiting for the first report of the watch.
 
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store does not answer.
         """

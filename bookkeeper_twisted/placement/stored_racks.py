@@ -15,7 +15,9 @@ PATIENCE = 10.0
 
 @implementer(IRackResolver)
 class StoredRacks:
-    """A rack resolver that returns the racks in the metadata store, by bookie id or by the host in a bookie id.
+    """A rack resolver that returns the racks in the metadata store.
+
+    They are stored by bookie id.  A rack is found by the whole id, or by the host in the id.
 
     :param clock: measures the time limit of callers that wait until the racks have been read for the first time.
     """

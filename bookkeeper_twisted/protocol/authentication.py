@@ -56,13 +56,16 @@ class IAuthenticationExchange(Interface):
 class IUnansweredExchange(IAuthenticationExchange):
     """A client's exchange whose last token Apache's bookies do not answer, for example GSSAPI.
 
-    The exchange is complete when it has returned its last token.  The client then sends an empty token, too.  If the
-    bookie has admitted the client, it answers the empty token.
+    The exchange is complete when it has returned its last token.  To learn whether the bookie has admitted it, the
+    client then sends one more token, which is empty.  Only a bookie that has admitted the client answers this token.
     """
 
 
 class IBookieAuthentication(Interface):
-    """A method of authentication, on the bookie's side: it makes an exchange for each connection."""
+    """A method of authentication, on the bookie's side.
+
+    For each connection, it makes an exchange: the object that receives and returns the tokens of this connection.
+    """
 
     plugin: str = Attribute("The name in AUTH frames.")
 
@@ -76,7 +79,10 @@ class IBookieAuthentication(Interface):
 
 
 class IClientAuthentication(Interface):
-    """A method of authentication, on the client's side: it makes an exchange for each connection."""
+    """A method of authentication, on the client's side.
+
+    For each connection, it makes an exchange: the object that receives and returns the tokens of this connection.
+    """
 
     plugin: str = Attribute("The name in AUTH frames.")
 
@@ -117,5 +123,5 @@ class AuthenticationDisabled:
         return NoExchange(peer)
 
     def client_exchange(self, peer: Peer) -> IAuthenticationExchange:
-        """Return an exchange without tokens, because the client need not prove its identity."""
+        """Return an exchange that is complete from the start, so that the client sends no token."""
         return NoExchange(peer)

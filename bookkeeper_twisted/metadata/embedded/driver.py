@@ -81,7 +81,12 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Delete all data of the cluster; the store then contains an empty cluster with a new instance id."""
+        """Delete all data of the cluster; the store then contains an empty cluster with a new instance id.
+
+        :param instance_id: the present instance id, as a safeguard against the deletion of another cluster; None to
+            delete without this check.
+        :raises MetadataError: bookies are registered, or the cluster has another instance id.
+        """
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

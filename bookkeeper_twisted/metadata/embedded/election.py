@@ -19,7 +19,8 @@ Votes = list[tuple[int, str]]
 class EmbeddedCandidacy:
     """A candidate for auditor: it casts a vote, watches all votes, and votes again when its own vote was removed.
 
-    The candidate with the lowest vote is the auditor.
+    Votes are numbered in the order in which they were cast.  The candidate whose vote has the lowest number is the
+    auditor.
 
     :ivar name: name of the candidate.
     :param listener: called with True when the candidate becomes the auditor, with False when it is no longer the
@@ -55,7 +56,7 @@ class EmbeddedCandidacy:
             self._voting.cancel()
 
     def lose(self) -> None:
-        """Stop voting and stop watching the votes; if this candidate is the auditor, call its listener with False."""
+        """Stop the candidate because its driver is closed; if it is the auditor, call its listener with False."""
         was_in_office = self._in_office
         self.stop()
         if was_in_office:

@@ -106,7 +106,7 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
-        """Begin the session; never call ``changed``, because drivers poll this store, nor ``expired``.
+        """Begin the session; both callbacks are unused: drivers poll this store, and its sessions do not expire.
 
         :raises NotInitializedError: the store does not exist, and :class:`.Creation` forbids to create it.
         :raises MetadataError: the file of the store is missing or empty although its write-ahead log has data.
@@ -207,7 +207,7 @@ class SqliteStore:
                 for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
                 self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
-            # checkpoint: if the log is lost later, a file without tables would look like a new store
+            # write the tables into the file now: without them, it would look like a new store if the WAL were lost
             with suppress(MetadataError):
                 self._run("PRAGMA wal_checkpoint(PASSIVE)")
         elif "bookkeeper_store" not in tables:

@@ -25,8 +25,8 @@ class Claims:
     async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
         """Register a bookie as writable or as read-only; then remove this session's registration in the other mode.
 
-        If another session has registered the bookie, wait until ZooKeeper would have ended that session if it were
-        dead.
+        If another session has registered the bookie, its process may be dead.  So wait until the node is removed, but
+        at most for the session timeout: after this time, ZooKeeper has removed the node of a dead process.
 
         :raises BookieRegisteredError: the registration of the other session still exists after the wait.
         """

@@ -178,7 +178,7 @@ class KazooZooKeeper:
         """Fail the calls in progress with OutcomeUnknownError.
 
         kazoo itself fails most calls when the connection breaks.  But it stores a call that is made at that moment, and
-        sends the call over the next connection, however late.
+        sends the call over the next connection, however late.  The caller must not wait so long, so all calls fail now.
         """
         for result, path in list(self._under_way.items()):
             if not result.called:

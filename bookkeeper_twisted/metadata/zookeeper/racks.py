@@ -19,8 +19,8 @@ def racks_path(root: str) -> str:
 class RackReader:
     """A listener for the data of the node with the racks: it decodes the data, and calls ``listener`` with the racks.
 
-    If the data cannot be decoded, the error is logged.  At the first read, ``listener`` is then called with an empty
-    mapping; later, it is not called.
+    If the data cannot be decoded, the error is logged, and ``listener`` is not called.  Only if this happens at the
+    first read, ``listener`` is called with an empty mapping.
 
     :param path: path of the node, for the log.
     :param listener: called with the racks by bookie id; bookies without a rack are left out.

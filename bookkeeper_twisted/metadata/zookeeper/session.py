@@ -81,7 +81,9 @@ class Session:
         self._renewed.add(listener)
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` when ZooKeeper has ended the session; until it returns, no call uses the next session.
+        """Call ``listener`` each time ZooKeeper has ended the session.
+
+        No call uses the next session before the listener has returned.
 
         :returns: a function that removes the listener.
         """
@@ -167,7 +169,7 @@ class Session:
                 made, cause = True, failure
             except (NodeExistsError, NodeMissingError, NodeVersionError) as failure:
                 if not made or resolve is None:
-                    raise  # no earlier attempt can have caused this error
+                    raise  # not an effect of an earlier attempt with a lost reply: this is the first one that was sent
                 return await resolve(failure)
             if self._connection is SessionState.CLOSED or not self._left(began):
                 break

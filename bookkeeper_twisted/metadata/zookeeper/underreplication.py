@@ -155,8 +155,8 @@ class ZooKeeperUnderreplication:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
-            # Another client removed this group node, so it has no more marks: a group node is removed after its last
-            # mark.
+            # Another client has removed this inner node of the tree.  Clients do so only after they have removed the
+            # last mark below it, so no mark is missed here.
             return
         if level == GROUPS and not names:
             for tree in self._trees:

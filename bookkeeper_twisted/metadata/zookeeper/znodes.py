@@ -122,7 +122,8 @@ class Znodes:
     async def ensure(self, path: str, open: bool = False) -> None:
         """Create an empty persistent node and its missing parents below the root, unless the node exists.
 
-        :param open: whether every client may read and write the node, even if connections are authenticated.
+        :param open: whether the ACL of the created nodes lets every client read and write, even if the ACL of other
+            nodes admits only authenticated clients.
         :raises NodeMissingError: the root does not exist.
         """
         if path == self.root:

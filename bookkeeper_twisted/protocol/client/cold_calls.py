@@ -30,11 +30,11 @@ _CAPACITY_AND_FREE_SPACE = 3
 
 @attrs.frozen
 class ColdCall(Generic[T]):
-    """A request other than an add, a read or a batch read.
+    """A request of one of the less frequent kinds: neither an add, nor a read, nor a batch read.
 
     :ivar request: returns the request message with the given header.
     :ivar expected: the class of the reply.
-    :ivar result: called with a successful reply; returns the result of the call.
+    :ivar result: converts a successful reply to the value that the caller gets.
     """
 
     operation: Operation

@@ -79,7 +79,7 @@ class ClientConnection(Protocol):
     """A connection that sends requests to one bookie in one wire protocol.
 
     :ivar wire: the wire protocol.
-    :ivar in_flight: the account of outstanding requests.
+    :ivar in_flight: the outstanding requests.
     :ivar writer: writes requests; while the transport is full, it queues them.
     :ivar disconnected: fires once the socket is closed.
     """
@@ -105,7 +105,7 @@ class ClientConnection(Protocol):
         # This clock for deadlines stops while the process does not run, because it cannot read replies then.
         self._time = AttendedTime(clock.seconds)
         self._end: Exception | None = None
-        # The values are plain functions, because bound methods would make a reference cycle.
+        # These are plain functions: bound methods would refer to this object, which would then be in a reference cycle.
         self._receivers: dict[type, Callable[[ClientConnection, Any], None]] = {
             AddReplies: ClientConnection._add_replies,
             ReadReply: ClientConnection._read_reply,
@@ -156,13 +156,13 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # Adds of one ledger use the queue of the ledger, not that of the flow, so that ledgers are served in turn.
+        # The writer serves its queues in turn.  If all adds are of one ledger, use its queue: one for each ledger.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
-            # A callback of a reply sends these adds: write them after all received replies are processed.
+            # Called by the callback of a reply: write the adds only after all received replies have been processed.
             self.writer.queue.put(queue_id, frames, count)
         return True
 
@@ -173,7 +173,7 @@ class ClientConnection(Protocol):
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
-        :param context: pairs of text for the first request, if the protocol has a place for them.
+        :param context: the ``requestContext`` (key-value pairs) of the first request; ignored in V2.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  If the Deferred is cancelled, all of the reads are given up.
@@ -188,7 +188,7 @@ class ClientConnection(Protocol):
     ) -> "Deferred[list[ReadReply]]":
         """Send one read with flags; needs V3.
 
-        V2 replies have no number: it could not be told whether they answer this read or one without flags.
+        V2 replies have no request number, so the reply could not be distinguished from that to a read without flags.
 
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: required by a read that fences; if None, no key is sent.
@@ -376,7 +376,7 @@ class ClientConnection(Protocol):
             self._read_replies((reply,))
             return
         self.in_flight.replied(number)
-        if not self._finish_call(number, reply.status, reply):  # a long poll is recorded as a SentCall, not as a read
+        if not self._finish_call(number, reply.status, reply):  # it answers a long poll, whose request is a SentCall
             self._finish_read(number, reply)
 
     def _read_replies(self, replies: Sequence[ReadReply]) -> None:
@@ -398,7 +398,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        # An ErrorResponse has none of the fields that a successful reply has, so the status EOK is an error, too.
+        # An ErrorResponse cannot contain the result of a request, so it is an error even if its status is EOK.
         kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
         self._complete_adds((number,), kind())
         self._finish_read(number, ReadReply(reply.status, -1, -1, number, None))

@@ -42,7 +42,7 @@ class EncryptingConnection(Handshake):
     ) -> None:  # fmt: skip
         """:param peer: the bookie; its certificate is not known yet.
         :param timeout: seconds for StartTLS and the handshake.
-        :param make: makes the other protocol, which uses the encrypted connection.
+        :param make: makes the protocol that uses the encrypted connection after the handshake.
         :param is_direct: whether TLS begins immediately, without StartTLS.
         """
         super().__init__(clock, timeout, f"no TLS handshake with {peer.address} in time")

@@ -19,14 +19,15 @@ class Handshake(Protocol):
 
     :ivar ready: fires with the next protocol when the connection was passed to it; fails if the connection cannot be
         used.  If the Deferred is cancelled, the connection is dropped.
-    :cvar expects_more: always True, because the bookie must still answer.
+    :cvar expects_more: tells the TLS layer that bytes from the bookie are missing if the connection ends now; True,
+        because during a handshake the bookie must still answer.
     """
 
     expects_more = True
 
     def __init__(self, clock: IReactorTime, timeout: float, late: str) -> None:
         """:param timeout: maximum number of seconds from the start of this protocol until it passes the connection on.
-        :param late: the text of the error if this time is exceeded; a subclass may change the text before.
+        :param late: the text of the error if this time is exceeded; a subclass may change it as the handshake advances.
         """
         self.ready: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
         self._clock = clock
@@ -46,7 +47,7 @@ class Handshake(Protocol):
         self.ready.callback(protocol)
 
     def _fail(self, error: Exception) -> None:
-        """Drop the connection because of an ``error``, unless it was lost or passed on."""
+        """Drop the connection because of an ``error``, unless it is lost or was passed to the next protocol."""
         self._end_timer()
         if not self.ready.called:
             self.ready.errback(error)

@@ -9,8 +9,10 @@ A V2 reply has no request number; it has a ledger id and an entry id.  These two
 is *in use* while its request is outstanding.  If the request is given up (because it timed out, was cancelled, or its
 flow left the connection), its key stays in use until the late reply arrives: otherwise this reply could be matched with
 a newer request.  The connection refuses a request whose key is in use; the client then sends it in a protocol with
-request numbers.  An add of an entry that was never sent before (*fresh*) is tested only while an add that is not fresh
-is outstanding: two fresh adds never have the same key.
+request numbers.
+
+A *fresh* add sends its entry for the first time.  Two fresh adds never have the same key.  So while all outstanding
+adds are fresh, a new fresh add is sent without the test whether its key is in use.
 """
 
 from collections import deque
@@ -37,11 +39,11 @@ class SendingFlow:
     """The outstanding requests of one ledger handle (a flow) on one connection.
 
     :ivar waiting: number of entries and requests that wait for replies.
-    :ivar expected_replies: number of numbered replies to this flow that can still arrive, including late replies to
-        requests that were given up.
-    :ivar closed: whether the flow has left the connection, so that no request waits for its late replies.
-    :ivar quiet: called when an answered add was the last outstanding request; set by a ledger handle that is about to
-        leave the connection.
+    :ivar expected_replies: number of replies with request numbers that can still arrive for this flow, including late
+        replies to requests that were given up.
+    :ivar closed: whether the ledger handle has left the connection, so that no request waits for the late replies.
+    :ivar quiet: called when an add was answered and no request of the flow is outstanding any more; set by a ledger
+        handle that waits for this moment to leave the connection.
     """
 
     __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
@@ -57,7 +59,7 @@ class SendingFlow:
 class InFlight:
     """The outstanding requests of a connection, and the flows (ledger handles) that sent them.
 
-    :ivar own: the request ids for requests that the connection itself makes.
+    :ivar own: allocates the numbers of requests that the connection itself makes.
     :ivar unacknowledged: total size in bytes of the outstanding requests; 0 if no request is outstanding.
     :ivar abandoned: number of adds and reads that were given up, but whose keys (ledger and entry) must not be used
         again yet, because a late reply may come.
@@ -66,8 +68,9 @@ class InFlight:
     def __init__(self, numbered: bool, flow_ids: FlowIds) -> None:
         """:param numbered: whether the protocol numbers its requests.  If not, replies to adds and reads are matched by
             ledger and entry.
-        :param flow_ids: allocates the ids of the client's flows (ledger handles).  The id of a flow stays in use while
-            the flow uses the connection or a reply to it may still come.
+        :param flow_ids: allocates the ids of the client's flows (ledger handles); a request number begins with the id
+            of its flow.  While a flow uses the connection, or a reply to it may still arrive, no other flow gets its
+            id.
         """
         self.own = RequestIds(CONNECTION_FLOW)
         self.unacknowledged = 0
@@ -77,9 +80,9 @@ class InFlight:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
         self._n_sent = 0
         self._adds: deque[SentAdds] = deque()
-        # the entries of outstanding adds without request numbers; only entries that are not sent for the first time
+        # In a protocol without request numbers, the entries of those outstanding adds that are not fresh.
         self._resent = EntrySet()
-        self._n_again = 0  # number of writes of adds (SentAdds) whose entries are in _resent
+        self._n_resent = 0  # number of SentAdds whose entries are in _resent
         self._reads = ReadsById()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
@@ -119,14 +122,14 @@ class InFlight:
     def are_in_use(self, adds: Adds, fresh: bool) -> bool:
         """Test whether replies to ``adds`` could be mistaken for replies to other requests.
 
-        :param fresh: whether the entries are sent for the first time.
+        :param fresh: whether the entries are sent for the first time, so that no earlier add of them can be answered.
         :returns: always False if the protocol numbers its requests.
         """
-        if not self._adds or (fresh and not self._n_again) or not self._by_key:
+        if not self._adds or (fresh and not self._n_resent) or not self._by_key:
             return False
         if self._resent.have_any(adds.ledger_ids, adds.entry_ids):
             return True
-        if fresh or self._n_again == len(self._adds):
+        if fresh or self._n_resent == len(self._adds):
             return False
         keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
         return any(sent.holds(keys) for sent in self._adds if not sent.again)
@@ -137,19 +140,19 @@ class InFlight:
     ) -> bool:  # fmt: skip
         """Record adds that are about to be sent; refuse them if their replies could be mistaken for other replies.
 
-        They are refused in a protocol without request ids (V2), if another add of the same entry is outstanding, or was
-        given up but may still be answered.
+        They are refused in a protocol without request numbers (V2), if another add of the same entry is outstanding, or
+        was given up but may still be answered.
 
-        :param ids: the allocator of the request ids of the handle that sends the adds.
+        :param ids: allocates the request numbers of the ledger handle that sends the adds.
         :param size: total size in bytes of their frames.
         :param replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
-        :param numbers: the request ids of the adds, one for each; None in a protocol without request ids.
+        :param numbers: the request numbers of the adds, one for each; None in a protocol without request numbers.
         :param done: the callback for the outcomes of the adds.
         :param fresh: whether the entries are sent for the first time.
         :returns: whether the adds were recorded; if not, they must not be sent on this connection.
-        :raises ValueError: another ledger handle uses the same flow id (the high half of its request ids).
+        :raises ValueError: another ledger handle uses the same range of request numbers.
         """
-        if (self._n_again or not fresh) and self.are_in_use(adds, fresh):
+        if (self._n_resent or not fresh) and self.are_in_use(adds, fresh):
             return False
         ledger_ids, entry_ids, count = adds.ledger_ids, adds.entry_ids, len(adds.entry_ids)
         flow = self._count(ids, count, size, 0 if self._by_key else count)
@@ -160,26 +163,28 @@ class InFlight:
         )  # fmt: skip
         self._adds.append(sent)
         if again:
-            self._n_again += 1
+            self._n_resent += 1
             self._resent.put(ledger_ids, entry_ids)
         return True
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Remove the oldest adds if the received bytes are their expected replies.
+        """Compare the received bytes with the replies of the oldest adds in case of success; if equal, remove the adds.
+
+        This is faster than to decode the replies.
 
         :param data: the received bytes.
         :param at: offset of a reply in ``data``.
         :returns: the acknowledged adds, or None if they were given up; and the offset of the first byte after their
-            replies.  If the bytes are not the expected replies, the offset is ``at``, and the bytes must be decoded.
+            replies.  If the bytes differ, the offset is ``at``, and the bytes must be decoded.
         """
         if not self._adds:
             return None, at
         sent = self._adds[0]
         if sent.n_answered or sent.done is None or not data.startswith(sent.replies, at):
             return self._confirmed_in_part(data, at)
-        self._adds.popleft()  # usual case: all adds of the oldest write are acknowledged
+        self._adds.popleft()  # the usual case: all adds of the oldest SentAdds are acknowledged
         if sent.again:
-            self._n_again -= 1
+            self._n_resent -= 1
             self._resent.remove(*sent.ids_at(sent.indexes))
         sent.flow.waiting -= sent.count
         self.unacknowledged -= sent.size
@@ -203,8 +208,8 @@ class InFlight:
         :param keys: keys of the replies, in the order of arrival; unknown keys are ignored.
         :param replies: in a protocol with request numbers, the decoded replies, whose ids are compared with the adds;
             None in other protocols.
-        :returns: for each write with answered adds, an :class:`.AddsPart` with these adds; its ``is_mistaken`` is True
-            if the replies have other ledger or entry ids than the adds.
+        :returns: an :class:`.AddsPart` for each call of :meth:`add` with answered adds, with these adds.  Its
+            ``is_mistaken`` is True if a reply has another ledger or entry id than the add with its request number.
         """
         named = None if replies is None else NamedEntries(replies)
         for sent in list(self._adds):
@@ -217,15 +222,15 @@ class InFlight:
                         yield part
 
     def _answered(self, sent: SentAdds, indexes: Sequence[int], is_mistaken: bool = False) -> AddsPart | None:
-        """Record that some adds of one write are answered, so that other requests may use their keys.
+        """Record that some of the adds in ``sent`` are answered, so that their keys (ledger and entry) are free again.
 
         :param indexes: the indexes of the answered adds in ``sent``.
-        :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
-        :returns: the answered adds, or None if they were given up before.
+        :param is_mistaken: whether a reply has another ledger or entry id than the add with its request number.
+        :returns: the answered adds; None if they had been given up (by a timeout, for example).
         """
         if not sent.left:
             self._adds.remove(sent)
-            self._n_again -= sent.again
+            self._n_resent -= sent.again
         if sent.again:
             self._resent.remove(*sent.ids_at(indexes))
         if sent.done is None:
@@ -250,13 +255,13 @@ class InFlight:
     ) -> SentReads:  # fmt: skip
         """Record reads that are about to be sent.
 
-        :param ids: the request ids of the handle that sends the reads.
-        :param scope: NUMBERED if the reads have request numbers, else the id of their ledger.
-        :param read_ids: the request numbers of the reads, or else the entry ids.  No outstanding read with the same
-            ``scope`` may have one of these ids (:meth:`can_read`).
+        :param ids: allocates the request numbers of the ledger handle that sends the reads.
+        :param scope: NUMBERED if the reads have request numbers (V3); the id of their ledger if they have none (V2).
+        :param read_ids: the request number of each read; its entry id if the reads have no request numbers.  No
+            outstanding read with the same ``scope`` may have one of these ids (:meth:`can_read`).
         :param size: total size in bytes of their frames.
         :param deferred: fires with the replies to the reads.
-        :raises ValueError: another flow uses the same flow id.
+        :raises ValueError: another ledger handle uses the same range of request numbers.
         """
         flow = self._count(ids, len(read_ids), size, 0 if self._by_key else len(read_ids))
         reads = SentReads(flow, self._n_sent, deadline, size, scope, read_ids, deferred)
@@ -269,11 +274,11 @@ class InFlight:
     ) -> None:  # fmt: skip
         """Record a request, neither an add nor a read, that is about to be sent.
 
-        :param ids: the request ids of the handle that sends it.
-        :param number: its request id, by which the reply is matched.
+        :param ids: allocates the request numbers of the ledger handle that sends it.
+        :param number: its request number, by which the reply is matched.
         :param size: size in bytes of its frame.
         :param ledger_id, entry_id, expected, result, deferred: the fields of :class:`.SentCall`.
-        :raises ValueError: another flow uses the same flow id.
+        :raises ValueError: another ledger handle uses the same range of request numbers.
         """
         flow = self._count(ids, 1, size, 1)
         self._calls[number] = SentCall(
@@ -291,17 +296,19 @@ class InFlight:
         return flow
 
     def answered_read(self, number: int, reply: ReadReply) -> SentReads | None:
-        """Store the reply to one numbered read.  When all reads of its write are answered, remove them.
+        """Store the ``reply`` to the read with the request ``number``.
 
-        :returns: the reads if all are answered; None if replies are missing, or if the read was given up.
+        When all reads that were sent together with it are answered, remove them.
+
+        :returns: the removed reads; None if replies are missing, or if the read was given up.
         """
         return self._file(NUMBERED, (number,), (reply,), 0)[1]
 
     def answered_reads(self, replies: Sequence[ReadReply]) -> Iterator[SentReads]:
-        """Store ``replies`` to reads without numbers; when all reads of a write are answered, remove and yield them.
+        """Store ``replies`` to reads without request numbers.
 
-        Each reply is stored only when the iteration reaches it.  So if the iteration is stopped early, the remaining
-        replies are not stored.
+        When all reads that were sent together are answered, remove and yield them.  Each reply is stored only when the
+        iteration reaches it.  So if the iteration is stopped early, the remaining replies are not stored.
         """
         ledger_ids, entry_ids = list(map(_LEDGER_ID, replies)), list(map(_ENTRY_ID, replies))
         changes = [i for i, differs in enumerate(map(ne, ledger_ids, ledger_ids[1:]), 1) if differs]
@@ -316,11 +323,12 @@ class InFlight:
     def _file(
         self, scope: int | None, ids: Sequence[int], replies: Sequence[ReadReply], at: int
     ) -> tuple[int, SentReads | None]:
-        """Store the reply with index ``at``, and the replies directly after it that answer reads of the same write.
+        """Store the reply with index ``at``, and the replies after it, as long as their reads were sent together.
 
-        :param scope: NUMBERED if the reads have request numbers, else the id of their ledger.
-        :param ids: the id of each reply: its request number, or else its entry id.
-        :returns: the number of processed replies; and the reads of this write if all of them are answered, else None.
+        :param scope: NUMBERED if replies have request numbers; otherwise the ledger id of the replies.
+        :param ids: the request number of each reply; its entry id if replies have no request numbers.
+        :returns: the number of stored or dropped replies; and the reads that were sent together, if all of them are
+            answered now, else None.
         """
         reads, is_in_use = self._reads.find(scope, ids[at])
         if reads is None:
@@ -351,8 +359,8 @@ class InFlight:
     def give_up(self, reads: SentReads) -> None:
         """Remove ``reads`` that are not completely answered.
 
-        In a protocol without request ids, other reads must not use the keys of the unanswered reads until late replies
-        arrive.
+        In a protocol without request numbers, no other read of the unanswered entries may be sent until their late
+        replies arrive: such a reply would be taken for the reply to the other read.
         """
         missing = self._reads.give_up(reads, self._by_key)
         if missing:
@@ -372,9 +380,9 @@ class InFlight:
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
         """Remove the requests of a ledger handle (flow) that leaves the connection; late replies will be dropped.
 
-        The flow id is not used again while a reply to one of its requests can still arrive.
+        The id of the flow is not used again while a reply to one of its requests can still arrive.
 
-        :param ids: the request ids of the flow; an unknown flow has no effect.
+        :param ids: allocates the request numbers of the flow.  If the flow has sent nothing here, do nothing.
         :returns: these requests, in the order in which they were made.
         """
         flow = self._flows.get(ids.flow_id)
@@ -391,7 +399,7 @@ class InFlight:
         self._adds.clear()
         self._resent.clear()
         self._reads.clear()
-        self._n_again = self.abandoned = 0
+        self._n_resent = self.abandoned = 0
         del self._flows[CONNECTION_FLOW]
         for flow_id in self._flows:
             self._flow_ids.release(flow_id)
@@ -432,7 +440,7 @@ class InFlight:
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
         """Test whether a flow (ledger handle) has outstanding requests; if so, register the callback ``quiet``.
 
-        :param ids: the request ids of the flow.
+        :param ids: allocates the request numbers of the flow.
         :param quiet: called each time that an add is answered and no request of the flow is outstanding.  It is not
             called after the answer to a read.
         """
@@ -443,11 +451,11 @@ class InFlight:
         return True
 
     def replied(self, request_id: int, count: int = 1) -> None:
-        """Record that numbered replies to requests of a flow (ledger handle) have arrived.
+        """Record that replies with request numbers have arrived for one flow (ledger handle).
 
-        :param request_id: the number of one of these replies, which contains the flow id; an unknown flow has no
-            effect.
-        :param count: number of replies to requests of this flow.
+        :param request_id: the request number in one of these replies.  It begins with the id of the flow; if there is
+            no such flow, do nothing.
+        :param count: number of these replies.
         """
         flow = self._flows.get(request_id >> FLOW_SHIFT)
         if flow is not None:

@@ -68,7 +68,7 @@ class SentReads:
 
 
 class ReadsById:
-    """An index of outstanding reads: it maps the scope and id of a read to the SentReads with all reads of its write.
+    """An index of outstanding reads: it maps the scope and id of a read to its SentReads (reads sent together).
 
     If a read was given up but may still be answered, the index maps its id to None.  A scope is a ledger id, or
     NUMBERED for request numbers (see the module docstring).

@@ -18,7 +18,8 @@ class Candidacy:
 
     :ivar name: name of the candidate.
     :param path: path of the node of the election in which this candidate takes part.
-    :param other: path of the node of the other driver's election.
+    :param other: path of the node of the other election (Pulsar's for a candidate in BookKeeper's, and vice versa).  A
+        candidate there keeps this candidate from becoming auditor, so that the cluster has only one.
     :param listener: called with True when the candidate becomes the auditor, with False when it is no longer the
         auditor.
     """
@@ -87,7 +88,10 @@ class Candidacy:
             self._log.failure("a listener for the auditor's office failed")
 
     def _waits_for_other(self, waits: bool) -> None:
-        """Log one warning while a candidate in the other election prevents this candidate from being auditor."""
+        """Record whether a candidate in the other election keeps this one from becoming auditor.
+
+        When ``waits`` changes to True, log a warning.
+        """
         if waits and not self._waits:
             self._log.warn(
                 "{name} leaves the auditor's office to a candidate at {other}: this process stands at {path}. Give all "

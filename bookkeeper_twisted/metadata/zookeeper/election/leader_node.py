@@ -11,7 +11,10 @@ from .votes import lowest_first
 
 
 class LeaderCandidacy(Candidacy):
-    """A candidate for auditor at Pulsar's leader node; if Apache's election has votes, it deletes its leader node."""
+    """A candidate for auditor in Pulsar's election: the candidate that creates the leader node is the auditor.
+
+    While BookKeeper's own election has votes, this candidate removes the leader node that it has created.
+    """
 
     async def remove(self) -> None:
         stat = await self._znodes.exists(self._path)

@@ -43,7 +43,11 @@ class VoteCandidacy(Candidacy):
             pass  # the parent node of the votes does not exist before the first vote
 
     async def _stand(self, watch: Watch) -> None:
-        """Read the votes, and set ``watch`` on this session's vote, the next lower vote, and Pulsar's leader node."""
+        """Read the votes, and decide whether this candidate is the auditor.
+
+        Set ``watch`` on all nodes on which this depends: this session's vote, the next lower vote, and the leader node
+        of Pulsar's election.
+        """
         votes = lowest_first(await self._fresh_votes())
         if self._vote not in votes:
             await self._cast(votes)

@@ -26,7 +26,7 @@ class LedgerForm:
     def path(self, ledger_id: int) -> str:
         """Return the path of a ledger, relative to the root of the cluster.
 
-        :raises IncorrectParameterError: the id has too many digits for this rule.
+        :raises IncorrectParameterError: the id has more digits than the path can contain.
         """
         digits = f"{ledger_id:0{sum(self.groups)}d}"
         if len(digits) > sum(self.groups) and len(self.groups) > 1:
@@ -40,7 +40,7 @@ class LedgerForm:
         return "/".join(reversed(parts))
 
     def is_top(self, name: str) -> bool:
-        """Test whether ``name``, a child of the root, can be the first part of a path that this rule makes."""
+        """Test whether the node ``name``, a child of the root, can be the first node in the path of a ledger."""
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:

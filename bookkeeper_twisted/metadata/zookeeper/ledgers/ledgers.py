@@ -61,7 +61,8 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # If the node exists, an earlier attempt may have made it: compare the token in the stored metadata.
+            # If the node exists, an earlier attempt of this call may have created it.  The data are not compared here,
+            # but _own() compares the random number in the stored metadata with that of this client.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)
@@ -70,7 +71,8 @@ class ZooKeeperLedgers:
     async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
         """Return the stored metadata of an existing ledger if an earlier attempt of this client created the ledger.
 
-        :param c_token: the creator's random number, which the stored metadata then contain.
+        :param c_token: the random number of this client's create; the stored metadata contain it if this client created
+            the ledger.
         :raises LedgerExistsError: another client created the ledger.
         """
         if c_token:

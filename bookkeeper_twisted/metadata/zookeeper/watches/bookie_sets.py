@@ -78,7 +78,7 @@ class BookieSet:
 
 
 class BookieSets:
-    """The two sets of bookies, and the listeners for their changes."""
+    """The sets of writable and of read-only bookies, and the listeners for changes of these sets."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes

@@ -5,9 +5,11 @@ watch covers the node of the locks, the root of the marks, and the group nodes o
 mark comes with a new group node of the lowest level, so the watch on the parent of this group node fires.
 
 But a mark may also be created in a lowest group node that exists and is empty.  After each call of the listener, the
-replication worker lists all marks; each lowest group node that is empty then is watched, too.  An empty group node
-can still be missed if its mark was removed by hand, without a lock.  Therefore the listener is also called every
-:data:`REMINDER_SECONDS`.
+replication worker lists all marks.  The listing passes each empty group node that it finds to
+:meth:`TreeWatch.wait_for`, which watches this node, too.  A group node usually becomes empty when a worker removes the
+last mark and then its lock on the ledger; the removal of the lock calls the listener, so the node is found.  If
+somebody removes a mark by hand, without a lock, the empty node is not found.  Therefore the listener is also called
+every :data:`REMINDER_SECONDS`.
 """
 
 import re
@@ -59,7 +61,10 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch the empty group node at ``path`` until a mark is created in the node, or the node is removed."""
+        """Watch the empty group node at ``path``, and call the listener when an underreplicated mark is created in it.
+
+        The watch ends when it has found a mark, or when the node is removed.
+        """
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
