@@ -188,7 +188,10 @@ class RecentQuantile:
         self._counts = [each.count for each in series]
 
     def __call__(self) -> float | None:
-        """Compute the quantile of each series since the last call; return the highest, or None without new values."""
+        """Compute the quantile of each series from its values since the last call; return the highest quantile.
+
+        Return None if no series has got a value since the last call.
+        """
         found = []
         for index, series in enumerate(self._series):
             recent, self._counts[index] = series.count - self._counts[index], series.count

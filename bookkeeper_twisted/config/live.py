@@ -29,7 +29,7 @@ def live_attributes(config: type, *parts: str) -> frozenset[str]:
 
     :param config: a configuration class.
     :param parts: names of parts of the process (values of :attr:`.Field.live`).  Only attributes that these parts apply
-        at run time are returned.  Without any name, no attribute is left out.
+        at run time are returned.  If no part is named, the attributes for all parts are returned.
     """
     fields = fields_of(config).items()
     return frozenset(name for name, field in fields if field.live and (not parts or field.live in parts))

@@ -61,9 +61,10 @@ class Entries(Protocol):
         """
 
     def numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of the parts into which :meth:`split` may put these entries, if nothing is ``elsewhere``.
+        """Return the numbers of those of ``n`` parts into which :meth:`split` may put entries.
 
-        The entries are not split, so this is fast; the result can include parts that get no entry.
+        The result can include parts that get no entry, because the ledgers of the entries are not examined if they are
+        several.  The exceptions in ``elsewhere`` are ignored.
 
         :param n: number of parts; they are numbered from 0 on.
         """

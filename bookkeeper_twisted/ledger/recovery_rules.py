@@ -55,7 +55,7 @@ class RecoveryRules:
 
         This is ``heard_lac``, or the id of the last entry before the newest ensemble if that is higher.  All entries
         before the newest ensemble are acknowledged, because a writer starts a new ensemble with the entry after its
-        LAC.  Bookies of the newest ensemble that have no entries yet know no LAC.
+        LAC.  That id is higher if the bookies of the newest ensemble have no entries yet, and so know no LAC.
 
         :param heard_lac: the highest LAC that a bookie of the newest ensemble has reported; -1 without any.
         """

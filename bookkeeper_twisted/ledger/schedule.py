@@ -50,7 +50,7 @@ class Schedule:
             )
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
-        """Return the positions in the ensemble whose bookies store ``entry_id``, in the order in which clients read."""
+        """Return the positions in the ensemble whose bookies store ``entry_id``; readers ask them in this order."""
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:

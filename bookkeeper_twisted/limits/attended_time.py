@@ -16,7 +16,8 @@ class AttendedTime:
     """A clock in seconds that omits the time in which the process was held up.
 
     The owner of the clock runs a timer.  The owner calls :meth:`scheduled` when it starts the timer, and
-    :meth:`arrived` when the timer fires.  If the timer fires late, the process was held up for so long.
+    :meth:`arrived` when the timer fires.  If the timer fires some seconds late, the process was held up in these
+    seconds.
 
     :ivar held_up: number of seconds in which the process was held up so far.
     """
@@ -38,7 +39,7 @@ class AttendedTime:
         self._due = self._seconds() + delay
 
     def arrived(self) -> bool:
-        """Record that the timer has fired; if it fired late, leave out these seconds from the time of this clock.
+        """Record that the timer has fired; if it is late, this clock omits the seconds by which it is late.
 
         :returns: whether the timer fired late.
         """

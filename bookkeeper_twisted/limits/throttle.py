@@ -165,9 +165,9 @@ class Throttle:
         """Grant only the fraction ``factor`` of the limit, so that requests of clients have to wait less.
 
         :param factor: the part of the limit to grant, above 0; 1 to grant the full limit again.
-        :param speed: the present speed of the work, used if the limiter has no limit: then this speed is multiplied by
-            the factor.  Until the factor is 1 again, later speeds are ignored, because the factor has already lowered
-            them.
+        :param speed: the present speed of the work.  If the limiter has no limit, this speed is multiplied by the
+            factor instead.  Only the first speed above 0 is used; later speeds are ignored until the factor is 1 again,
+            because the factor has already lowered them.
         """
         known = self._speed
         if factor >= 1:

@@ -27,7 +27,7 @@ MOST_WAITING = 1000
 """Maximum number of events in memory that could not be written; the oldest events are dropped."""
 
 BEFORE = ".1"
-"""Suffix of the old event file: when the event file is full, it is renamed so, and a new file is begun."""
+"""Suffix that the name of the event file gets when the file is full and a new one is begun."""
 
 Submit = Callable[..., "Deferred[Any]"]
 """A function that calls its first argument on a thread, with its other arguments, and returns a Deferred."""

@@ -69,7 +69,7 @@ class EmbeddedSession:
             self._worker.stop()
 
     def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the ``listener`` each time the store has ended the session; the next session begins after it returns.
+        """Call the ``listener`` each time the store has ended the session, before any call uses the next session.
 
         :returns: a function that removes the listener.
         """

@@ -27,7 +27,8 @@ class AuthenticatedConnection(Handshake):
     """A protocol that authenticates a connection, then passes the connection to the protocol for requests.
 
     If a connection with TLS has to be authenticated, Apache's bookies send an error after a successful TLS handshake:
-    a V3 reply to StartTLS, even to a client that uses V2.  The reply means nothing, so its bytes are dropped.
+    a V3 reply to StartTLS, even to a client that uses V2.  The reply only means that the client is not authenticated
+    yet, so its bytes are dropped.
 
     :ivar ready: fires with the protocol for requests after the authentication; fails with UnauthorizedAccessError,
         RequestTimeoutError or BookieHandleNotAvailableError.

@@ -156,7 +156,7 @@ class ClientConnection(Protocol):
         if self._scan_call is None:
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
-        # The writer serves its queues in turn.  If all adds are of one ledger, use its queue: one for each ledger.
+        # The writer serves its queues in turn: adds of one ledger use the queue of the ledger, others that of the flow.
         one = ledger_id == adds.ledger_ids[-1]
         queue_id = ~ledger_id if one else ids.flow_id
         if self._received_at is None:
