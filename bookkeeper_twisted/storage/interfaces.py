@@ -1,4 +1,4 @@
-"""The interfaces of the storage engine.  Tests run one contract suite on the real and a simulated provider of each."""
+"""The interfaces of the storage engine.  For each, one test suite runs on the real class and on the simulated class."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -163,9 +163,9 @@ class LedgerRow:
 
     :ivar master_key: the master key; empty if it is unknown, so that the next key that a client sends is stored.
     :ivar explicit_lac: the explicit LAC as a client has sent it, encoded; empty if no client has sent one.
-    :ivar forgotten_at: when a fenced ledger was deleted here, in seconds since the epoch; 0 if it was not deleted, or
-        has entries again.  The bookie refuses late adds to such a ledger.  If other bookies still have the ledger, the
-        master key is kept, so that recovery adds can bring the ledger back.
+    :ivar forgotten_at: the time at which this bookie deleted the ledger, in seconds since the epoch; 0 if it did not.
+        The state of a fenced ledger is kept after the deletion, so that late adds are still refused.  If the ledger
+        exists on other bookies, its master key is kept, too: a recovery add is then accepted, and sets this to 0.
     """
 
     ledger_id: int
@@ -191,8 +191,9 @@ class IndexBatch:
         entry in one of the logs ``moved_from``.  So a newer copy stays valid, and a deleted ledger stays deleted.
     :ivar complete: whether the index covers all entry logs of its directory from this commit on.
     :ivar without_runs: whether to delete all index rows first, and to mark the index as incomplete; ledger states stay.
-    :ivar least_commits: minimum number of commits that the index reports after this commit.  A new index continues from
-        the number in the log marks (files of :mod:`.journal.log_mark`); a start refuses an index with a lower one.
+    :ivar least_commits: minimum of the count of commits (:attr:`IRunIndex.commits`) after this commit.  The log marks
+        (:mod:`.journal.log_mark`) record the count, and a start refuses an index with a lower count, because it is an
+        old copy.  So a new index must continue from the recorded count.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -222,11 +223,12 @@ class IRunIndex(Interface):
     commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")
 
     def check() -> int:
-        """Verify that no damage of the file hides index rows; slow for a large index.  Called on a maintenance thread.
+        """Verify the structure of the file; slow for a large index.  Called on a maintenance thread.
 
         :returns: the number of bytes that were read.
-        :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and rows may be hidden.
-        :raises bookkeeper_twisted.errors.StorageError: a commit has failed, but a restart may find it complete.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged, and searches may miss index rows.
+        :raises bookkeeper_twisted.errors.StorageError: a commit has failed, but the index may contain the complete
+            commit after a restart.
         """
 
     def interrupt() -> None:
@@ -237,8 +239,9 @@ class IRunIndex(Interface):
 
         An older row that contains entries of a new row is trimmed or split; its remaining parts have no checksums.
 
-        :raises bookkeeper_twisted.errors.StorageError: the commit failed, and nothing was applied.  After a restart,
-            the index may have the complete commit after all; as long as this can happen, :meth:`check` raises an error.
+        :raises bookkeeper_twisted.errors.StorageError: the commit failed, and nothing was applied.  But if it cannot be
+            overwritten either, the index may contain the complete commit after a restart; until the next successful
+            commit, :meth:`check` then raises an error.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -317,7 +320,10 @@ class ILedgerStorage(Interface):
         """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
     def entry_count() -> int:
-        """Return the number of stored entries, too low until maintenance has counted those from before the start."""
+        """Return the number of stored entries.
+
+        After a start of the bookie, the number is too low until maintenance has counted the entries stored before.
+        """
 
     # -- reactor thread: memory only --
 
@@ -382,9 +388,11 @@ class ILedgerStorage(Interface):
         """Return the highest entry id of ``ledger_id`` in the write caches; -1 if they have none of its entries."""
 
     def keep(run: EntryRun, epoch: int) -> EntryRun:
-        """Return the loaded entries in ``run`` that are up to date; the read cache may keep them for later reads.
+        """Return the entries of ``run``, which :meth:`load` has read, that are certainly the newest copies.
 
-        :param epoch: the value of :attr:`epoch` at the time when :meth:`cached` did not find the first entry.
+        The read cache may keep the returned entries for later reads.
+
+        :param epoch: the value of :attr:`epoch` before the load, when :meth:`cached` did not find the first entry.
         :returns: the entries before the first entry that may have a newer copy; at least the first entry of the run.
         """
 

@@ -210,9 +210,12 @@ class LedgerStorage:
         return run
 
     def _note_end(self, ledger_id: int, first: int, end: int) -> None:
-        """Remember that a read of a ledger ended before entry ``end``; a later read from ``end`` on is sequential.
+        """Remember the entry after a read, so that a later read that begins there is recognised as sequential.
 
-        If an earlier read ended before entry ``first``, its end is forgotten, because this read has continued it.
+        If this read continues an earlier read, the remembered entry of the earlier read is forgotten.
+
+        :param first: the first entry of the read.
+        :param end: the entry after its last entry.
         """
         ends = self._ends
         ends.pop((ledger_id, first), None)
@@ -259,8 +262,8 @@ class LedgerStorage:
         directory = self._directory(run.ledger_id)
         directory.learn()
         if epoch != self.epoch:
-            # a checkpoint has emptied write caches since the read began: the first entry was in no cache before, but
-            # the read may have returned an older copy of any later entry
+            # a checkpoint has emptied write caches since the read began.  The first entry was in none of them, so it is
+            # the newest copy; a later entry may have been in one of them, so the read may have an older copy of it
             return run.slice(run.first, 1)
         newest = directory.next_cached(run.ledger_id, run.first) - run.first
         if newest < run.count:

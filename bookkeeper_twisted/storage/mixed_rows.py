@@ -23,9 +23,9 @@ import attrs
 PACKED_ROW = struct.Struct(">qqIIIII")
 
 MOST_APART = 16
-"""Maximum number of consecutive entries for which packed index rows are made although their records differ in size.
+"""Maximum number of consecutive entries with records of different sizes that are still stored in packed index rows.
 
-A packed row (36 bytes) has only one size, so each of these entries needs a row of its own.
+A packed row (36 bytes) has only one size for all its records, so each of these entries takes a row of its own.
 """
 
 

@@ -43,10 +43,10 @@ _LAST_ID = "lastId"
 class OpenLog:
     """An entry log to which entries are appended.
 
-    :param queue: the disk queue that writes a compaction's log, without waiting for the disk; None for ordinary writes.
-    :ivar position: offset after the appended bytes.
-    :ivar written: offset after the bytes that were written to the file.
-    :ivar synced: offset after the durable bytes.
+    :param queue: for the log of a compaction, the queue of asynchronous writes to the disk; None if writes block.
+    :ivar position: offset of the next byte to append.
+    :ivar written: offset of the first appended byte that is not written to the file yet.
+    :ivar synced: offset of the first appended byte that is not durable yet.
     """
 
     __slots__ = (
@@ -82,8 +82,10 @@ class OpenLog:
 
         A part of the entries may stay in memory until the next :meth:`sync`.
 
-        :param entries: the entries; their records together must not exceed the size limit of one index row.
-        :returns: a list of unpacked index rows, and a list of packed rows (36 bytes each); one of the lists is empty.
+        :param entries: the entries; their records together must have at most ``MAX_ROW_BYTES`` bytes, the limit of one
+            index row.
+        :returns: two lists, of which one is empty.  If all index rows fit the packed form of 36 bytes, they are in the
+            second list; else all are in the first list.  :func:`~..index.rows.mixed_rows_of` tells what does not fit.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
@@ -260,8 +262,8 @@ class EntryLogWriter:
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
         """Append sorted entries of many ledgers; :meth:`sync` makes them durable.
 
-        :returns: their index rows in the order of the entries.  The first list has the unpacked rows, the second list
-            the packed rows (36 bytes each).
+        :returns: two lists of index rows, each in the order of the entries: the rows in packed form (36 bytes each) are
+            in the second list, the rows that do not fit this form are in the first list.
         """
         rows: list[IndexRow] = []
         packed: list[MixedRows] = []
@@ -346,7 +348,8 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        # if all bytes were written, the sync has failed: then it is unknown which bytes are durable
+        # truncate only if a write has failed; after a failed sync (then all bytes were written before), it is unknown
+        # which bytes are durable
         if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
@@ -438,7 +441,10 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
 
 
 def _parse_last_id(data: bytes) -> int:
-    """Return the log id in a ``lastId`` file; return -1 if it is damaged, because Apache's bookie does not sync it."""
+    """Return the log id in a ``lastId`` file; return -1 if the file is damaged.
+
+    Damage is not an error: Apache's bookie does not sync this file, so a crash may leave it incomplete.
+    """
     try:
         return min(int(data.strip(), 16), layout.MAX_LOG_ID)
     except ValueError:

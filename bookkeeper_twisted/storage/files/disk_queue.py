@@ -107,7 +107,8 @@ class DiskQueue:
         self._waiting: deque[_Waiting] = deque()
         # for each unfinished read or write, by its number: the function to call when it has finished
         self._begun: dict[int, Callable[[int], None]] = {}
-        self._flying: dict[int, int] = {}  # size in bytes of each read or write in the kernel, by its number
+        # size in bytes of each read or write that was passed to the kernel and is not finished, by its number
+        self._flying: dict[int, int] = {}
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0

@@ -1,8 +1,8 @@
-"""Small durable writes, one at a time, that are begun without a thread: by the kernel's asynchronous I/O.
+"""Makes small durable writes, one at a time, by the kernel's asynchronous I/O instead of a thread.
 
-A thread that makes a write costs two hand-overs between threads.  Here the caller begins the write, and the kernel
-counts its end in an eventfd, which the caller's reactor polls.  The caller never waits for the disk: a write that would
-have to wait is not begun (``RWF_NOWAIT``).
+A write on another thread would cost two hand-overs between threads.  Here the caller begins the write; when the write
+has ended, the kernel makes an eventfd readable, and the caller's reactor notices that.  The caller never waits for the
+disk: a write that would have to wait is not begun (``RWF_NOWAIT``).
 """
 
 import errno
@@ -19,13 +19,14 @@ MOST_BYTES = 64 * 1024
 """Maximum number of bytes of a write."""
 
 _REFUSED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
-_DSYNC, _NOWAIT = 2, 8  # RWF_DSYNC and RWF_NOWAIT, which the C library of a build may lack
+_DSYNC, _NOWAIT = 2, 8  # RWF_DSYNC and RWF_NOWAIT: ``os`` lacks them if Python was built with an old C library
 
 
 class DurableWriter:
     """Begins small durable writes, one at a time, without a thread.
 
-    :ivar refusal: why the system does not begin such writes; None as long as it does.
+    :ivar refusal: the error with which the kernel has refused such writes; after it, every write must be made by an
+        ordinary call.  None if the kernel has not refused any.
     """
 
     def __init__(self) -> None:
@@ -43,13 +44,14 @@ class DurableWriter:
         self._close = weakref.finalize(self, _close, self._kernel, self._event)
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when a write has ended."""
+        """Return the descriptor of an eventfd that becomes readable when a write has ended."""
         return self._event
 
     def begin(self, file: IFile, parts: Sequence[Buffer], offset: int) -> bool:
-        """Begin a write; no other one may be in progress.
+        """Begin a write; no other write may be in progress.
 
-        :param file: the file, which has blocks where the bytes are written, and is not closed before the end.
+        :param file: the file.  It must have disk space for the written range already, and stay open until :meth:`end`
+            has returned the result.
         :param parts: the bytes, in several buffers; they are copied.
         :param offset: offset in the file.
         :returns: False if the write has not begun, and must be made by an ordinary call.
@@ -93,7 +95,7 @@ class DurableWriter:
         return False
 
     def close(self) -> None:
-        """Wait for the write in progress, and close the context."""
+        """Wait for the write in progress; release the kernel's asynchronous I/O and the eventfd."""
         self._close()
 
 

@@ -1,4 +1,4 @@
-"""The file system of the operating system.  Only it and users of :mod:`.kernel_context` call the operating system."""
+"""The real file system: all file operations go through it, except SQLite's and asynchronous I/O."""
 
 import ctypes
 import errno

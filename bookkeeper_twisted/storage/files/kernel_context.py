@@ -14,7 +14,7 @@ _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """The numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, for each kind of machine."""
 
 READ, WRITE = 0, 1
-_SIGNALS = 1  # IOCB_FLAG_RESFD: the last field is the descriptor of an eventfd, which counts the end
+_SIGNALS = 1  # IOCB_FLAG_RESFD: when the read or write has ended, the kernel adds 1 to the eventfd in the last field
 _CONTROL = struct.Struct("=QIIHhIQQqQII")
 """struct iocb: number, 0, flags of the call, operation, 0, descriptor, memory, size, offset, 0, flags, eventfd."""
 
@@ -43,7 +43,7 @@ class KernelContext:
         self._depth = depth
         self._call(setup, depth, ctypes.byref(self._context))
         self._events = ctypes.create_string_buffer(_EVENT.size * depth)
-        # a single write is begun again and again: its control block and the arguments of both calls are made once
+        # begin_write and ended_write make one system call each; all their calls use the same objects as arguments
         self._block = ctypes.create_string_buffer(_CONTROL.size)
         pointer = (ctypes.c_void_p * 1)(ctypes.addressof(self._block))
         one = ctypes.c_long(1)
@@ -75,10 +75,10 @@ class KernelContext:
     def begin_write(self, descriptor: int, address: int, size: int, offset: int, flags: int, event: int) -> None:
         """Pass one write to the kernel, which begins it.
 
-        :param descriptor: of the file.
-        :param address: of the memory.
+        :param descriptor: descriptor of the file.
+        :param address: address of the bytes to write, which must stay unchanged until the write has ended.
         :param flags: the ``RWF_`` flags of the write.
-        :param event: descriptor of an eventfd that counts the end of the write.
+        :param event: descriptor of an eventfd that becomes readable when the write has ended.
         :raises OSError: the kernel has not begun the write.
         """
         _CONTROL.pack_into(

@@ -32,7 +32,7 @@ _SHARE = 20
 """The reserve takes at most 1/20 of a disk, the part that the default ``diskUsageThreshold`` leaves free."""
 
 _SPARE = 4
-"""A checkpoint also writes index rows and ledger states; they need free space of 1/4 of the reserve's size."""
+"""A checkpoint also writes index rows and ledger states.  For these, 1/4 of the reserve's size must be free."""
 
 PLENTY = 8 * 1024 * 1024 * 1024
 """A disk with this number of free bytes needs no reserve, because it cannot become full between two checkpoints."""
@@ -72,7 +72,10 @@ class SpaceReserve:
         return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
 
     def _is_due(self, directory: str) -> bool:
-        """Test whether a ``directory`` has a reserve file, or needs one because little space is free."""
+        """Test whether a ``directory`` needs its full reserve now.
+
+        It does if it has a reserve file already, which may be too small, or if little space is free on its disk.
+        """
         return self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY
 
     def check(self, n_bytes: int) -> None:
@@ -83,7 +86,7 @@ class SpaceReserve:
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
-            n_bytes = 0  # entries take no space in the second directory, the index directory
+            n_bytes = 0  # entries are written only to the ledger directory, which comes before the index directory
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
         if self.lent:
@@ -152,7 +155,7 @@ def remove(fs: IFileSystem, directory: str) -> None:
 
 
 def _allocated(file: IFile, held: int, more: int) -> int:
-    """Extend a file by ``more`` bytes, or by fewer bytes if other files take the space first.
+    """Extend a file of ``held`` bytes by ``more`` bytes, or by fewer bytes if other files take the space first.
 
     :returns: the size of the file in bytes.
     """

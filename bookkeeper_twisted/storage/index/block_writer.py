@@ -44,7 +44,7 @@ A block set is the blocks that one flush or merge wrote.
 MERGED_FOR_EACH = 3
 """Number of index rows in blocks that a commit merges for each row that it adds to a block.
 
-Each row is merged once for each level; three levels are enough for 100 million rows.
+It is 3 because each row is merged once for each level, and three levels are enough for 100 million rows.
 """
 
 STEP_BLOCKS = 64
@@ -68,7 +68,7 @@ class BlockWriter(StoredBlocks):
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
-        """Add ``mixed``, the 36-byte index rows of a flush, as blocks; these blocks form a new block set.
+        """Store ``mixed``, the packed index rows (36 bytes each) of a flush, as the blocks of a new block set.
 
         The index must not contain any entry of these rows yet.
         """
@@ -116,8 +116,9 @@ class BlockWriter(StoredBlocks):
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in blocks, its highest entry id in the blocks.
 
-        A damaged block is skipped, so that commits still succeed.  An entry may then be in two rows: in an old row of
-        the damaged block, and in a new row.  Searches find the new row first, because a later flush has written it.
+        A commit needs these ids, because only a new row that begins at or before such an id can replace stored rows.  A
+        damaged block is skipped, so that the commit still succeeds.  Then an entry may be in two rows: in a new row,
+        and in an old row that was not replaced because of the damage.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -157,8 +158,8 @@ class BlockWriter(StoredBlocks):
     def delete(self, ledger_ids: Iterable[int]) -> None:
         """Remove all index rows of deleted ledgers from the blocks.
 
-        If a block next to these rows is damaged, all blocks of the same flush or merge stay unchanged, so that the
-        commit can still succeed.
+        If the search for these rows meets a damaged block, no rows are removed from the blocks of the same flush or
+        merge, so that the commit can still succeed.
 
         :param ledger_ids: ids of the deleted ledgers.
         """
@@ -266,9 +267,9 @@ class BlockWriter(StoredBlocks):
         return len(moved)
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
-        """Remove the index rows with keys up to ``bound``, inclusive, from some blocks; return them, 36 bytes each.
+        """Remove and return the packed index rows (36 bytes each) with keys up to ``bound``, inclusive.
 
-        :param blocks: the first blocks that one flush or merge wrote.
+        :param blocks: the blocks with the lowest keys among the blocks of one flush or merge.
         """
         taken: list[bytes] = []
         for block in blocks:

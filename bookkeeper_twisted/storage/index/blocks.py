@@ -1,8 +1,10 @@
 """The format of blocks of packed index rows, and of the list of block sets.
 
-A block has at most :data:`BLOCK_ROWS` packed rows of 36 bytes, sorted by ledger and entry (:mod:`..mixed_rows`).  Its
-CRC32C covers the id of its block set and the rows.  A block set is the blocks that one flush wrote, or that a
-merge of several block sets wrote.  Its blocks are sorted, and no entry is in two of its rows.
+Each flush of a write cache writes a *block set*: one or more blocks of index rows.  A merge of several block sets
+writes a new one.  The blocks of a block set are sorted, and no entry is in two rows of a block set.
+
+A block has at most :data:`BLOCK_ROWS` packed rows of 36 bytes, sorted by ledger and entry (:mod:`..mixed_rows`).  The
+CRC32C of a block covers the id of the block set and the rows.
 """
 
 import struct
@@ -25,7 +27,8 @@ BLOCK_ROWS = 128
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
 _COLUMNS = len(_FORM)
-_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")  # PACKED_ROW with the CRC32C as 4 bytes
+# like PACKED_ROW, but the last field, the CRC32C, is decoded to 4 bytes instead of an integer
+_COLUMNS_OF_ROW = struct.Struct(PACKED_ROW.format.removesuffix("I") + "4s")
 _new_row = partial(tuple.__new__, IndexRow)
 _LOG = slice(20, 24)
 _FIRST = struct.Struct(f">8xq{ROW_BYTES - 16}x")
@@ -54,7 +57,8 @@ def row_of_packed(packed: bytes) -> IndexRow:
 def pack_row(row: IndexRow) -> bytes:
     """Encode an index ``row`` in its packed form of 36 bytes.
 
-    All its records must have the same size, and one checksum must cover them all.
+    The records (stored entries) that the row locates must all have the same size, and the row must have one checksum
+    for all of them.
     """
     assert isinstance(row.sizes, int)
     ledger_id, first, last, log_id, offset, size, checksum = row
@@ -182,10 +186,11 @@ class Block:
 
 
 def block_values(set_id: int, rows: bytes) -> Values:
-    """Return the values of a block of packed index ``rows`` for the columns of the SQLite tables.
+    """Return the values of a block to insert into the SQLite tables ``blocks`` and ``block_keys``.
 
-    :param set_id: id of its block set (the blocks that one flush or merge wrote).
-    :param rows: its packed rows (36 bytes each) in one byte string.
+    :param set_id: id of the block set (the blocks that one flush or merge wrote) to which the block belongs.
+    :param rows: the packed index rows (36 bytes each) of the block in one byte string.
+    :returns: the id of the block set, the key of the first row, the rows, and their CRC32C.
     """
     return set_id, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(set_id) + rows)
 
@@ -196,7 +201,7 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
 
 
 def blocks_of(set_id: int, packed: Sequence[bytes]) -> list[Values]:
-    """Join sorted ``packed`` index rows to blocks; return each block's values for the columns of the SQLite tables.
+    """Join sorted ``packed`` index rows to blocks; return, for each block, the result of :func:`block_values`.
 
     :param set_id: id of the block set (the blocks that one flush or merge wrote) to which they belong.
     :param packed: the rows, 36 bytes each.
@@ -205,7 +210,7 @@ def blocks_of(set_id: int, packed: Sequence[bytes]) -> list[Values]:
 
 
 def block_from(values: Values) -> Block:
-    """Decode a block from the values of its columns in the SQLite tables.
+    """Decode a block from its ``values`` in the SQLite tables ``blocks`` and ``block_keys``.
 
     :raises DamageError: the values differ from those that were written.
     """

@@ -1,4 +1,5 @@
-"""The SQLite file of a run index, which tells where entries are: schema, connections, structure checks and errors."""
+"""The SQLite file of an index, which tells where entries are stored: schema, connections, structure checks and errors.
+"""
 
 import posixpath
 import sqlite3
@@ -36,7 +37,7 @@ _SCHEMA = (
 )
 _NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
-"""The index file's schema as SQLite stores it, with the first page of each table.
+"""The rows of ``sqlite_schema`` that an index file must have; each contains the number of a table's first page.
 
 Each start of the bookie compares the stored schema with this one, because the schema has no checksum.
 """
@@ -132,10 +133,10 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 def read_commits(connection: sqlite3.Connection) -> int:
     """Return the number of commits of the index; 0 if only earlier versions of this bookie have written it.
 
-    The number is in the second row of the table ``state``, in the column ``generations``.  Earlier versions of this
-    bookie know only the first row, in which this column has the list of block sets (the blocks that each flush or
-    merge wrote).  But they write this list to all rows.  So a value that does not have the length of a number counts as
-    missing.
+    The number is stored in the column ``generations`` of row 2 of the table ``state``.  In row 1, this column has the
+    list of block sets (the blocks that each flush or merge wrote).  Earlier versions of this bookie know only row 1,
+    but they write the list to all rows, and so overwrite the number.  Therefore, a value in row 2 that does not have
+    the length of an encoded number (12 bytes) counts as missing.
 
     :param connection: a connection to the index file.
     :raises DamageError: the number is damaged.

@@ -16,7 +16,9 @@ from .recent_rows import cost_of
 from .rows import can_be_packed
 
 _PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
-"""The memory cost of a packed index row: its 36 bytes, its first entry id, and unused space of two arrays."""
+"""The memory cost in bytes of a packed index row: its 36 bytes, 8 bytes for its first entry id, and 1/8 more, because
+the two arrays that store these reserve space for growth.
+"""
 
 _LEDGER_COST = 800
 
@@ -32,7 +34,7 @@ class FoundRows:
     def __init__(self, ledger_id: int, rows: Iterable[IndexRow | bytes]) -> None:
         self.ledger_id = ledger_id
         self._packed = bytearray()
-        self._others: list[IndexRow] = []  # rows that have no packed form (36 bytes)
+        self._others: list[IndexRow] = []  # rows whose values do not fit the packed form (36 bytes)
         for row in rows:
             if isinstance(row, bytes):
                 self._packed += row
@@ -54,16 +56,16 @@ class FoundRows:
 
     @property
     def first(self) -> int:
-        """Return the first entry id in these index rows."""
+        """Return the lowest entry id in the cached index rows of the ledger."""
         return min([*self._firsts[:1], *[row.first for row in self._others[:1]]])
 
     @property
     def last(self) -> int:
-        """Return the last entry id in these index rows."""
+        """Return the highest entry id in the cached index rows of the ledger."""
         return max([*map(last_of, self._cut(len(self._firsts) - 1)), *[row.last for row in self._others[-1:]]])
 
     def rows(self) -> Sequence[IndexRow]:
-        """Return all these index rows, unpacked, in no particular order."""
+        """Return all cached index rows of the ledger, decoded, in no particular order."""
         return [*unpack_rows(self._packed), *self._others]
 
     def find(self, entry_id: int) -> IndexRow | None:

@@ -19,7 +19,7 @@ from ..mixed_rows import MixedRows, packed_of
 from .blocks import BLOCK_ROWS, ROW_BYTES, Block, joined, key_of, last_of, row_of_packed
 
 BLOCK_COST = 5 * 1024
-"""The memory cost in bytes of a full block: its rows, and its item in the list."""
+"""The memory cost in bytes of a full block: its rows, and its item in the list of the blocks of its flush."""
 
 MOST_FLUSHES = 16
 """Maximum number of flushes whose index rows stay in memory, because a read searches all of them."""
@@ -28,8 +28,7 @@ MOST_FLUSHES = 16
 class _Flush:
     """The packed index rows (36 bytes each) that one flush of the write cache committed.
 
-    If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden, so that no search finds
-    them.
+    If a row of a ledger may be out of date, all rows of this ledger in the flush are hidden: searches skip them.
 
     :ivar blocks: the packed rows, sorted by ledger and entry, in blocks.
     :ivar log_ids: ids of the entry logs that the flush wrote to.
@@ -59,22 +58,25 @@ class _Flush:
         return packed if packed[:8] == key[:8] else None, int.from_bytes(behind[8:], "big") if follows else NO_ENTRY
 
     def hides(self, ledger_id: int) -> bool:
-        """Test whether the index rows of a ledger in this flush are hidden because they may be out of date."""
+        """Test whether searches must skip the index rows of a ledger in this flush, as they may be out of date."""
         return ledger_id in self._hidden
 
     def floor(self, key: bytes) -> int:
-        """Return the number of the last index row of the flush whose key is ``key`` or lower; -1 if all are higher."""
+        """Return the position, from 0, of the last index row whose key is ``key`` or lower; -1 if all are higher."""
         index = bisect_right(self._firsts, key)
         return (index - 1) * BLOCK_ROWS + Block(0, self.blocks[index - 1]).floor(key) if index else -1
 
     def packed(self, begin: int, end: int) -> bytes:
-        """Return, in one byte string, the index rows number ``begin`` to ``end - 1`` of the flush, 36 bytes each."""
+        """Return, in one byte string, the index rows (36 bytes each) at positions ``begin`` to ``end - 1``."""
         block = begin // BLOCK_ROWS
         rows = b"".join(self.blocks[block : -(-end // BLOCK_ROWS)])
         return rows[ROW_BYTES * (begin - block * BLOCK_ROWS) : ROW_BYTES * (end - block * BLOCK_ROWS)]
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
-        """Hide a ledger's index rows of this flush if one of them may contain an entry from ``first`` to ``last``."""
+        """Make searches skip a ledger's index rows of this flush if one may contain an entry ``first`` to ``last``.
+
+        The caller has newer rows of these entries, or the ledger was deleted.
+        """
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
@@ -125,13 +127,13 @@ class RecentBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None.
 
-        Return None, too, if a newer row contains later entries of the found row, because the found row is out of date
-        for these entries.
+        Return None, too, if a newer row contains later entries of the found row: the caller uses the returned row for
+        these entries as well, and for them it is out of date.
         """
         newer = NO_ENTRY
         for flush in self._flushes:
             if flush.hides(ledger_id):
-                return None  # do not search older flushes: they may have older copies of the entries in hidden rows
+                return None  # do not search older flushes: one of the skipped rows may have a newer copy of the entry
             packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
                 return row_of_packed(packed) if last_of(packed) < newer else None
@@ -141,8 +143,8 @@ class RecentBlocks:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
         """Return the index rows of ``ledger_id`` in each flush that may have any of the entries ``low`` to ``high``.
 
-        :returns: the rows of the newest flush first.  The list ends before a flush in which the rows of the ledger are
-            hidden.
+        :returns: the rows of the newest flush first.  If the rows of the ledger in a flush are hidden, because they may
+            be out of date, this flush and all older flushes are left out: a hidden row may be newer than theirs.
         """
         tables: list[LedgerBlocks] = []
         for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
@@ -163,11 +165,16 @@ class RecentBlocks:
         self._flushes = flushes
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Hide the rows of ``ledger_id`` in each flush that may have a row with an entry from ``first`` to ``last``."""
+        """Make searches skip the rows of ``ledger_id`` in each flush that may have an entry from ``first`` to ``last``.
+
+        All rows of the ledger in such a flush are skipped from now on, because some of them are out of date.
+        """
         for flush in self._flushes:
             flush.hide(ledger_id, last, first)
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
-        """Drop the flushes that wrote to any of the entry logs ``log_ids``, and all older flushes."""
-        # drop the older flushes, too: they may have older copies of the same entries
+        """Drop the rows of the flushes that wrote to any of the entry logs ``log_ids``, and of all older flushes.
+
+        The older flushes may have older copies of the same entries, which searches would find instead.
+        """
         self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

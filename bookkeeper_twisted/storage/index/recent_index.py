@@ -35,8 +35,9 @@ class RecentIndex:
     def tables_of(self, ledger_id: int, low: int, high: int) -> list[SortedRows | LedgerBlocks]:
         """Return tables of the index rows of ``ledger_id`` that may contain any of the entries ``low`` to ``high``.
 
-        Each table has the packed (36-byte) rows of one flush, or all unpacked rows.  If two tables have a row of the
-        same entry, the row in the first of them is newer.
+        Each table has the packed rows (36 bytes each) of one flush; the last table has the unpacked rows of all flushes
+        in memory.  The newest rows come first: if two tables have a row of the same entry, the row in the first of the
+        two is newer.
         """
         rows = self._rows.rows_of(ledger_id)
         return [*self._blocks.tables_of(ledger_id, low, high), *([rows] if rows is not None else ())]

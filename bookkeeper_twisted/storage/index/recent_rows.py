@@ -19,14 +19,19 @@ ROW_OVERHEAD = 340
 """The memory cost in bytes of an index row in addition to its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""The memory cost in bytes of each ledger of a commit, in addition to that of its rows: items in two collections."""
+"""The memory cost in bytes of each ledger that has rows in a commit, in addition to the cost of these rows."""
 
 MOST_TOGETHER = 256
-"""Maximum number of rows of a chunk, a part of a ledger's table; a change copies only the chunks that it affects."""
+"""Maximum number of rows of a chunk.
+
+A ledger's table of rows is split into chunks.  No chunk is ever changed: a change of the table copies the chunks that
+it affects, so small chunks make it cheap.
+"""
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
-"""A chunk, a part of a ledger's table: the first entry id of each index row, and the index rows, at least one."""
+"""A chunk (part of a ledger's table of rows): the first entry id of each index row, and the index rows, at least one.
+"""
 
 
 class SortedRows:
@@ -90,12 +95,10 @@ class SortedRows:
         return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
 
     def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks that may have an entry in common with ``rows``.
+        """Return a copy of the table, changed where it may have entries in common with ``rows``.
 
-        A chunk is a part of the table.
-
-        :param change: called for each of these chunks, with the ``rows`` in the range of the chunk, and the rows of the
-            chunk.  It returns the rows that replace the chunk.
+        :param change: called for each part of the table that may have such entries.  The arguments are those of
+            ``rows`` that belong to this part, and the stored rows of the part.  It returns the rows to store instead.
         """
         changed, begin = self, 0
         while begin < len(rows):
@@ -109,9 +112,9 @@ class SortedRows:
         return changed
 
     def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "SortedRows":
-        """Return a copy in which ``change`` has replaced the chunks that may contain entries ``first`` to ``last``.
+        """Return a copy of the table, changed where it may contain any of the entries ``first`` to ``last``.
 
-        A chunk is a part of the table.
+        :param change: called with the stored rows of this part of the table; it returns the rows to store instead.
         """
         low = max(bisect_right(self._starts, first) - 1, 0)
         high = max(bisect_right(self._starts, last), low + 1)

@@ -1,12 +1,13 @@
 """Index rows and ledger states as rows of SQLite tables, each with a CRC32C of its other values.
 
 If all records of an index row have the same size, this size is stored as an integer.  Otherwise the sizes are stored
-as::
+in the shortest of three forms.  Two of them begin with the least size::
 
     0   u32         the least size
     4   u8 or u16   for each record, the difference between its size and the least size
 
-or as one ``u32`` for each size, if that is not longer.  The length of the bytes tells which of the two forms it is.
+The third form is a ``u32`` for each record: its size.  The reader knows the form from the length of the bytes and the
+number of records.
 """
 
 import struct
@@ -29,9 +30,9 @@ _WIDTHS = {1: "B", 2: "H"}
 
 
 def values_of(rows: Sequence[IndexRow]) -> Iterable[Values]:
-    """Return the values of index ``rows`` for the columns of their table.
+    """Return the values to insert into the SQLite table ``runs``, for each index row in ``rows``.
 
-    This is much faster if no row has records of different sizes.
+    This is much faster if, in each row, all records have the same size.
     """
     if bytes in set(map(type, map(_sizes, rows))):
         return map(_row_values, rows)

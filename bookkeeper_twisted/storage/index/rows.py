@@ -49,8 +49,10 @@ def mixed_rows_of(
     :param offsets: the offset of each record in ``data``, and the end of the last one.
     :param log_id: id of the entry log that has the records.
     :param offset: offset of ``data`` in this log.
-    :returns: None if the rows cannot be packed, because a record is too long, or because many consecutive entries have
-        records of several sizes.
+    :returns: None if the rows cannot be packed: a packed row has one size and one checksum for all its records, so it
+        cannot describe records of more than :data:`~..interfaces.CHECKSUM_BLOCK` bytes.  Also None if more than
+        :data:`~..mixed_rows.MOST_APART` consecutive entries have records of different sizes, because each of these
+        entries would need a row of its own.
     """
     bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
@@ -157,8 +159,8 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
     """Return an index row with only the entries ``first`` to ``last`` of ``row``.
 
-    The result has no checksums unless it has all entries of ``row``, because a checksum covers a block of bytes, and
-    not the records of single entries.
+    The result has checksums only if it has all entries of ``row``.  A checksum covers a block of many records, and
+    cannot be used for a part of them.
     """
     if first == row.first and last == row.last:
         return row

@@ -13,11 +13,10 @@ many ledgers (:mod:`.blocks`); a *block set* is the blocks that one flush or mer
 has its id.  Each entry is in only one row of ``runs`` and ``blocks``.  ``crc`` is a CRC32C over the rest of the row.
 It is needed because SQLite notices a broken structure, but not a flipped bit in a value.
 
-If a search finds no row, the row may still exist under a damaged key.  A search in a b-tree ends between two adjacent
-rows, even if damaged keys have misled it.  Rows are stored in the order of the keys with which they were written.  So
-if both adjacent rows are undamaged, and the wanted key belongs between them, no row with this key exists.  Therefore
-the index reports that an entry is missing, or that a ledger has no more entries, only after it has verified both rows,
-even if they are of other ledgers.
+A damaged key can mislead a search, so that it misses a row that exists.  The rows are stored in the order of the keys
+with which they were written, and every search ends between two adjacent rows.  If both are undamaged, and the wanted
+key belongs between them, no row with this key exists.  So before the index reports that an entry is missing, or that a
+ledger has no more entries, it verifies the CRC of both rows, even if they are of other ledgers.
 
 These checks do not find a damaged page from which rows have disappeared.  SQLite's check of the structure finds it, but
 reads the whole file.  So a large file is checked only after the start of the bookie, in a snapshot from before the
@@ -26,7 +25,7 @@ missing.
 
 Each commit syncs SQLite's write-ahead log and then copies its content to the database file, because SQLite ignores all
 commits after damage in the log.  If a sync fails, the log may still contain the complete commit, and a restart would
-accept it.  So a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a
+apply it.  So a failed commit is overwritten by an empty commit.  One connection commits.  Each search uses a
 connection of its own, so that threads never share a connection.
 """
 
@@ -71,10 +70,9 @@ from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""Maximum number of bytes of an index that is checked completely at the start of a bookie (130 MB/s); a larger one is
-checked later.
+"""An index of at most this number of bytes is checked completely at the start of a bookie, a larger one later.
 
-The check includes the order of the rows, which SQLite's quick check leaves out.
+The check reads about 130 MB/s.  It includes the order of the rows, which SQLite's quick check leaves out.
 """
 
 
@@ -98,8 +96,9 @@ class SqliteRunIndex:
 
     :ivar commits: number of commits of the file since it was created.
     :ivar lookups: number of searches for entries so far.
-    :ivar unmoved_commits: number of commits whose copy from the write-ahead log to the file failed; it is tried again.
-    :param unchecked: a connection that sees the file as it was at the start; None if its structure was checked already.
+    :ivar unmoved_commits: number of commits whose copy from the write-ahead log to the file failed at first.
+    :param unchecked: a connection that sees the file as it was at the start, for the check of its structure; None if
+        the structure was checked already.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class SqliteRunIndex:
         self.commits = read_commits(writer)
         self.lookups = 0
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a restart may accept a commit that has failed here
+        self._in_doubt = False  # whether a failed commit may be in the write-ahead log, so that a restart applies it
         self._writer = writer
         self._stored = StoredRuns(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -127,8 +126,8 @@ class SqliteRunIndex:
         :param fresh: whether to begin a new index; the old file is renamed to ``.replaced``.
         :param check_later: whether to check only the ledger states of a large index now, and the rest by :meth:`check`.
         :raises DamageError: the file is damaged.
-        :raises StorageError: the index cannot be opened, another release wrote it, or its file is missing or empty, but
-            its write-ahead log is not.
+        :raises StorageError: the index cannot be opened; or another release wrote it; or its write-ahead log has
+            commits, but the index file itself is missing or empty.
         """
         path = posixpath.join(directory, FILE_NAME)
         if fresh:
@@ -187,7 +186,7 @@ class SqliteRunIndex:
         except StorageError as error:
             # drop the last entry ids in memory, because the failed commit may have changed them
             self._last.clear()
-            # on a full disk, do not overwrite the commit: the log has only a part of it, which a restart ignores
+            # on a full disk, do not overwrite the failed commit: SQLite's log has only a part of it, and ignores that
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
@@ -203,7 +202,7 @@ class SqliteRunIndex:
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty commit."""
         self._in_doubt = True
-        # add 1 and subtract 1 again, because SQLite writes only pages that were changed
+        # change a value and change it back: without a changed page, SQLite would write nothing over the failed commit
         change = "UPDATE state SET complete = complete + ?"
         try:
             self._writer.execute("BEGIN IMMEDIATE")
@@ -263,13 +262,13 @@ class SqliteRunIndex:
                 known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
-        """Insert index rows into the table of runs; remove their entries from older index rows.
+        """Insert index rows into the SQLite table ``runs``; remove their entries from older index rows.
 
-        Rows that replace no entry are inserted together.
+        Rows with only new entries are inserted by few statements, other rows one by one.
         """
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
-        if late:  # move rows of the same entries from the blocks to the SQLite table of runs
+        if late:  # blocks may have older rows of these entries: move them to the table ``runs``, to cut them there
             self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
@@ -284,9 +283,8 @@ class SqliteRunIndex:
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
         """Store the packed index rows (36 bytes each) that one flush has written for several ledgers.
 
-        Rows that follow all indexed entries of their ledger are added to the blocks, as one block set (the blocks that
-        one flush wrote).  The other rows replace older entries, so they are unpacked and inserted into the table of
-        runs.
+        Rows with higher entry ids than all older rows of their ledger are stored as new blocks.  The other rows replace
+        older rows, so they are unpacked and inserted into the SQLite table ``runs``.
         """
         known, late = self._last, list[IndexRow]()
         behind: list[MixedRows] = []
@@ -318,9 +316,9 @@ class SqliteRunIndex:
             self._insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Replace the index rows of entries that a compaction copied.
+        """Replace the index rows of entries that a compaction copied by rows that refer to the copies.
 
-        A row that does not refer to one of the old logs stays, because its entries were written again meanwhile.
+        A row that refers to a log from which nothing was copied stays: its entries were written again meanwhile.
         """
         moved = sorted(batch.moved)
         taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())

@@ -22,9 +22,9 @@ from .recent_blocks import LedgerBlocks
 from .recent_rows import SortedRows
 
 MOST_ROWS = 16
-"""A search unpacks all index rows of 36 bytes in one step if there are at most this many for each wanted entry.
+"""A search unpacks all packed index rows in one step if there are at most this many rows for each wanted entry.
 
-If there are more rows, only the needed rows are unpacked, one by one.  This takes some 30 times as long for each row.
+If there are more, it unpacks only the needed rows, one by one, which takes some 30 times as long for each unpacked row.
 """
 
 Table = SortedRows | LedgerBlocks | FoundRows
@@ -76,10 +76,11 @@ class LogRecords:
 class Lookup:
     """A search for some entries of one ledger, in the write caches and in the index rows in memory.
 
-    :param cached: the entries of the ledger in the write caches: for each cache its runs (consecutive entries), and its
-        entries outside runs.  The cache with the newer copies comes first.
+    :param cached: the entries of the ledger in each write cache, in the form in which the cache stores them.  The cache
+        with the newest copies comes first.
     :param tables: the index rows of the ledger that are in memory, in several tables; newer rows first.
-    :param offsets_of: returns the record offsets of an index row with records of several sizes; may raise DamageError.
+    :param offsets_of: a function that returns the offset of each record of an index row whose records differ in size;
+        it may raise DamageError.
     :ivar found: the result: entries found in the write caches, and None for each other entry.
     :ivar logs: the records that must be read from entry logs, by entry log id.
     """
@@ -103,8 +104,8 @@ class Lookup:
         """Look up entries: add cached entries to :attr:`found`, and locations of other entries to :attr:`logs`.
 
         :param entry_ids: the entry ids, at least one, in any order.
-        :param max_bytes: the result ends as soon as the found entries have this number of bytes; the other entry ids
-            are ignored.
+        :param max_bytes: stop after the entry with which the found entries reach this number of bytes; the ids after it
+            in ``entry_ids`` are not looked up.
         """
         found, low, high = self.found, min(entry_ids), max(entry_ids)
         left: Sequence[int] = range(len(entry_ids))
@@ -128,7 +129,7 @@ class Lookup:
     def _in_write_caches(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
         """Return the entries that are in write caches, and None for each other entry.
 
-        The result ends as soon as the found entries have ``max_bytes`` bytes.
+        The result ends with the entry with which the found entries reach ``max_bytes`` bytes.
         """
         found = self._cached[0].entries(entry_ids, max_bytes)
         for each in self._cached[1:]:
@@ -159,7 +160,8 @@ class Lookup:
         :param rows: for each entry, the index row that contains it; at least one.
         """
         _, firsts, lasts, log_ids, offsets, sizes, _ = zip(*rows, strict=True)
-        if _is_plain(sizes) and not any(map(eq, entry_ids, lasts)):  # usual case: no record has a checksum of its own
+        # usual case: no wanted entry is the last of its row, so there is no checksum to look up for its record alone
+        if _is_plain(sizes) and not any(map(eq, entry_ids, lasts)):
             at = list(map(add, offsets, map(mul, map(sub, entry_ids, firsts), sizes)))
             self._found_in(log_ids, positions, entry_ids, sizes, at, [None] * len(rows))
             return
@@ -186,8 +188,8 @@ class Lookup:
             return ()
         missing = list[int]()
         if not _one_each(entry_ids, *columns[1:3]):
-            # pick, for each entry, the last row that begins at or before it; if there is none, the index -1 picks a
-            # wrong row, which the next lines reject
+            # for each entry, pick the last row that begins at or before the entry; if no row does, the index is -1 and
+            # picks the last row of all, which begins after the entry, so that the next lines reject it
             columns = _picked(columns, map(sub, map(bisect_right, repeat(columns[1]), entry_ids), repeat(1)))
             skipped = list(map(sub, entry_ids, columns[1]))
             if min(skipped) < 0 or not all(map(lt, skipped, columns[2])):
@@ -203,7 +205,7 @@ class Lookup:
         return missing
 
     def _found_in(self, log_ids: Sequence[int], *columns: Sequence[Any]) -> None:
-        """Add records to :attr:`logs`.
+        """Add located records to :attr:`logs`, because they must be read from entry logs.
 
         :param log_ids: the entry log of each record.
         :param columns: the other fields of all records, in the order of :meth:`LogRecords.extend`.
@@ -226,8 +228,9 @@ class Lookup:
         """Return the size, the offset in the log, and the checksum of an entry's record.
 
         :param row: the index row that contains the entry.
-        :returns: None if this search cannot verify the record, because the record may contain a complete block with a
-            checksum, or because the index row is damaged.  The checksum is None if none covers exactly this record.
+        :returns: None if the record must be read by the ordinary read instead: a block of the log that has a checksum
+            may lie completely in the record, and only that read verifies it; or the index row is damaged.  The checksum
+            is None if none covers exactly this record.
         """
         _, first, last, _, offset, size, checksum = row
         if isinstance(size, int):
@@ -242,7 +245,8 @@ class Lookup:
         if entry_id != last:
             return (size, offset + start, None) if size < CHECKSUM_BLOCK else None
         if start or size > CHECKSUM_BLOCK:
-            # leave out a record that contains a complete block with a checksum: EntryLogReader.read verifies the block
+            # a block with a checksum may lie completely in the record: return None, so that the record is read by
+            # EntryLogReader.read, which verifies the block
             whole = start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK
             return None if whole else (size, offset + start, None)
         return size, offset + start, int.from_bytes(checksum, "big") if checksum else None
@@ -266,7 +270,9 @@ class Lookup:
 
 
 def _is_plain(sizes: Sequence[int | bytes]) -> bool:
-    """Test whether the records of each index row have one size, and are too small for a complete checksummed block.
+    """Test whether the records of each index row have one size, which is below ``CHECKSUM_BLOCK``.
+
+    A record of this size cannot contain a whole block of ``CHECKSUM_BLOCK`` bytes, which has a checksum of its own.
 
     :param sizes: the field ``sizes`` of each index row.
     """
@@ -280,10 +286,10 @@ def _picked(columns: Sequence[Sequence[Any]], indexes: Iterable[int]) -> Sequenc
 
 
 def _one_each(entry_ids: Sequence[int], firsts: Sequence[int], counts: Sequence[int]) -> bool:
-    """Test whether the first index row contains the first entry, the second row the second entry, and so on.
+    """Test whether the first index row contains the first wanted entry, the second row the second entry, and so on.
 
-    If it does, no search for the rows is needed.  This is common if the write quorum of a ledger is above 1 and below
-    its ensemble size.
+    Then no search for the rows is needed.  This is common if the write quorum of a ledger is above 1 and below its
+    ensemble size: a bookie then has only a few consecutive entries at a time, so each index row has few entries.
     """
     return (
         len(firsts) == len(entry_ids)

@@ -7,9 +7,9 @@ The list of block sets begins with the oldest.  In a younger block set, the entr
 in an older block set.  So a search can use bisection on the list.  But it reports an entry as missing only after it
 has searched all block sets.
 
-If a search finds no row, the row may still exist under a damaged key.  So a search reports an entry as missing only
-after it has verified the blocks before and after the key, even if these blocks are of other block sets.  Before a
-search decides that a block set has no more blocks, it verifies the next block, which is of another block set.
+A damaged key can mislead a search, so that it misses a row that exists.  So a search reports an entry as missing only
+after it has verified the blocks before and after the key, even if these blocks are of other block sets.  For the same
+reason, a search that has reached the end of a block set verifies the first block of the next block set.
 """
 
 from collections.abc import Collection, Iterator
@@ -85,8 +85,9 @@ class StoredBlocks:
     def _search(self, key: bytes, entry_id: int) -> tuple[int, bytes] | None:
         """Return the index row (36 bytes) that contains an entry, and the id of its block set, or None.
 
-        A block set is the blocks that one flush or merge wrote.  If a block set does not contain the entry, the entry
-        ids of its rows next to the key tell whether to search younger or older block sets first.
+        A block set is the blocks that one flush or merge wrote; newer block sets usually have higher entry ids of a
+        ledger.  So if a block set has only lower ids of the ledger than the entry, newer block sets are searched first;
+        if it has only higher ids, older ones are.
 
         :raises DamageError: no intact block set contains the entry, and another block set is damaged.
         """
@@ -110,8 +111,8 @@ class StoredBlocks:
                 others += likely[middle:]
                 del likely[middle:]
             elif not packed and block_set.role == SOURCE:
-                # a merge has moved the rows with low keys out of these blocks: search the other sources of the merge
-                # last
+                # this block set is a source of a merge in progress, which has moved rows with low keys, as the wanted
+                # one, to its target: search the other sources of this merge last
                 others += [each for each in likely if each[1:3] == block_set[1:3]]
                 likely = [each for each in likely if each[1:3] != block_set[1:3]]
             if not behind:
@@ -135,12 +136,12 @@ class StoredBlocks:
         return found
 
     def _around(self, set_id: int, key: bytes) -> tuple[bytes, bytes]:
-        """Return a block set's last index row (36 bytes) up to a key, and the key of the next row of its block.
+        """Return a block set's last index row (36 bytes) whose key is ``key`` or lower, and the key of the next row.
 
         A block set is the blocks that one flush or merge wrote.
 
-        :returns: the row and the key.  The row is empty if there is no such row; the key is empty if the block has no
-            next row.
+        :returns: the row and the key.  The row is empty if all rows have higher keys.  The key is empty if the row is
+            the last one of its block.
         """
         block = self.floor(set_id, key)
         return block.around(key) if block is not None else (b"", b"")
@@ -173,14 +174,19 @@ class StoredBlocks:
         return rows_of_packed(islice(found, limit))
 
     def _packed(self, set_id: int, key: bytes) -> Iterator[bytes]:
-        """Yield the rows (36 bytes each) of one flush or merge, beginning with the last row at or before a key."""
+        """Yield the rows (36 bytes each) of a block set, beginning with the last row whose key is ``key`` or lower.
+
+        :param set_id: id of the block set: the blocks that one flush or merge wrote.
+        """
         for block, begin in self._blocks_from(set_id, key):
             yield from cut_rows(block.rows)[begin:]
 
     def _blocks_from(self, set_id: int, key: bytes) -> Iterator[tuple[Block, int]]:
-        """Yield the blocks of one flush or merge from a key onwards, each with the index of the first relevant row.
+        """Yield the blocks of a block set from ``key`` on, each with the position of the row at which to begin.
 
-        In the first block, this is the last row at or before the key; in all others, it is the first row.
+        In the first block, this is the last row whose key is ``key`` or lower; in all others, it is the first row.
+
+        :param set_id: id of the block set: the blocks that one flush or merge wrote.
         """
         block = self.floor(set_id, key)
         if block is not None:
@@ -220,10 +226,11 @@ class StoredBlocks:
     def heads(self, set_id: int, limit: int) -> list[Block]:
         """Return the first blocks, at most ``limit``, of a block set (the blocks that one flush or merge wrote).
 
-        If fewer blocks are found, verify that damage does not hide another block.
+        If fewer blocks are found, verify the next block in the table: if the key of a block is damaged, a search may
+        miss this block.
 
-        :raises DamageError: a block is damaged.  If damage hides a block before the first returned block, this method
-            does not notice it, but :meth:`following` does.
+        :raises DamageError: a block is damaged.  This method does not notice that a block before the first returned
+            block was missed; :meth:`following` does.
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (set_id, limit))]
         if len(found) < limit:
@@ -231,10 +238,10 @@ class StoredBlocks:
         return found
 
     def following(self, set_id: int, key: bytes) -> Block | None:
-        """Return the first block of a block set whose first key is higher than ``key``, or None.
+        """Return the block after ``key`` in a block set: the first block that begins with a higher key, or None.
 
-        Verify the block before the key, too.  At the end of the block set, verify the first block of the
-        next block set.
+        Verify the block before this position in the table, too, and at the end of the block set the first block of the
+        next block set.  So a block that a search missed because of a damaged key is noticed.
 
         :param set_id: id of the block set (the blocks that one flush or merge wrote).
         """
@@ -244,9 +251,9 @@ class StoredBlocks:
     def _behind(self, set_id: int, key: bytes) -> Block | None:
         """Return the first block after a key; the caller has verified the block before the key with :meth:`floor`.
 
-        The stored key of a block may be damaged, and be equal to ``key`` by accident.  A query for keys greater than
-        ``key`` would skip this block.  So the query asks for keys that are at least ``key`` plus one byte.  It reads
-        only one block, because a query for several blocks would skip blocks with equal keys, too.
+        For a condition ``(generation, first) > (?, ?)``, SQLite would search for ``>=`` and then skip rows with equal
+        keys.  One of these rows may be a block whose damaged key is equal to ``key`` by accident.  So the query asks
+        for keys of at least ``key`` plus a zero byte instead.
         """
         values = self._connection.execute(_FROM, (set_id, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
@@ -285,18 +292,21 @@ class Cursor:
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
-        """Move the cursor to the next block; return True if ``key`` belongs to this block."""
+        """Move the cursor to the next block, if it is intact; return whether ``key`` belongs to that next block."""
         if self.following is None:
             return False
         try:
             behind = self._stored.following(self._set_id, self.following.last)
-        except DamageError:  # go() then searches for the key, which may be after the damaged block
+        except DamageError:  # ignore it: go() now searches by key, and the key may be after the damaged block
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
 
     def around(self, key: bytes) -> tuple[bytes, bytes]:
-        """Return the last index row (36 bytes) up to ``key``, and the key of the next row; empty if there is none."""
+        """Return the last index row (36 bytes) whose key is ``key`` or lower, and the key of the next row.
+
+        Each of the two is empty if the block set has no such row.
+        """
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind

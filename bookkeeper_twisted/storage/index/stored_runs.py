@@ -1,4 +1,7 @@
-"""Searches in the SQLite table that has one row for each unpacked index row, within one transaction."""
+"""Searches in the SQLite table ``runs`` of an index, within one transaction.
+
+Each row of this table is one index row.  Other index rows are packed in blocks instead (:mod:`.stored_blocks`).
+"""
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
@@ -23,11 +26,10 @@ _LIVE = (
 
 
 class StoredRuns:
-    """The index rows in the SQLite table of runs, as a connection sees them in its present transaction.
+    """The index rows in the SQLite table ``runs``, as a connection sees them in its present transaction.
 
-    It has the same search methods as :class:`~.stored_blocks.StoredBlocks`.
-
-    :raises DamageError: raised by all methods if they find damage, because damage may hide rows.
+    It has the same search methods as :class:`~.stored_blocks.StoredBlocks`.  All methods raise a DamageError if they
+    find damage, because a damaged key may make a search miss a row.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -56,8 +58,8 @@ class StoredRuns:
         """Return the index rows of a ledger, sorted by entry, beginning with the row that contains ``first``.
 
         :param first: an entry id; rows that end before this entry are left out.
-        :param limit: maximum number of rows to return.  If there are fewer rows, the row after the last one is
-            verified, too, so that damage cannot hide a row.
+        :param limit: maximum number of rows to return.  If there are fewer rows, the next row in the table, which is of
+            another ledger, is verified, too: a damaged key could make this search miss a row of the ledger.
         """
         before = self._floor(ledger_id, first)
         rows = [before] if before is not None and before.last >= first else []
@@ -99,8 +101,8 @@ class StoredRuns:
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in the table, its highest entry id.
 
-        If a ledger has no rows, its search ends between two adjacent rows, which are of other ledgers.  No ledger with
-        an id between those of these two ledgers has rows, so one search is enough for many new ledgers.
+        The search for a ledger without rows ends between a row of a lower ledger and a row of a higher ledger.  All
+        ledgers between these two have no rows either, so one search is enough for many new ledgers.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -118,14 +120,17 @@ class StoredRuns:
         return found
 
     def live(self) -> dict[int, tuple[int, int]]:
-        """Return, for each entry log, the number of entries and the size of their records; this reads all rows."""
+        """Return, for each entry log, how many entries rows of this table refer to, and the bytes of their records.
+
+        This reads all rows.
+        """
         return {log_id: (count, n_bytes) for log_id, count, n_bytes in self._connection.execute(_LIVE)}
 
     def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the last index row of a ledger that begins at or before an entry.
 
-        :returns: None if the ledger has no such row.  In this case, the method has verified the row of another ledger
-            that comes before this position in the table.
+        :returns: None if the ledger has no such row.  Then the row before this position in the table, which is of
+            another ledger, was verified.
         """
         values = self._connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
         row = row_from(values) if values is not None else None
@@ -134,9 +139,9 @@ class StoredRuns:
     def _check_next(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Verify and return the first index row that begins after an entry.
 
-        The caller has verified the row before it with :meth:`_floor`.  The stored key of a row may be damaged, and be
-        equal to the key of the entry by accident.  A query for ids greater than ``entry_id`` would skip this row.  So
-        the query asks for ids that are at least ``entry_id + 1``.
+        The caller has verified the row before it with :meth:`_floor`.  For a condition ``(ledger, first) > (?, ?)``,
+        SQLite would search for ``>=`` and then skip rows with equal keys.  One of these may be a row whose damaged key
+        is equal to the wanted key by accident.  So the query asks for ids of at least ``entry_id + 1`` instead.
         """
         if entry_id < MAX_ID:
             found = self._connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
@@ -146,6 +151,6 @@ class StoredRuns:
         return row_from(values) if values is not None else None
 
     def _check_place(self, ledger_id: int, entry_id: int) -> None:
-        """Verify the rows before and after the place in the table where a row that begins with this entry would be."""
+        """Verify the two rows between which a row that begins with this entry is, or would be, in the table."""
         self._floor(ledger_id, entry_id)
         self._check_next(ledger_id, entry_id)
