@@ -65,8 +65,8 @@ class Blank:
     """A journal file that was prepared for later use, and has no records yet.
 
     :ivar file_id: the file id in its header.
-    :ivar filled: the size of the file in bytes, rounded down to whole sectors; a new file has disk blocks for all these
-        bytes.
+    :ivar filled: the size of the file in bytes, rounded down to whole sectors.  A new file was filled with zeros up to
+        this size, so that it has disk space for all these bytes.
     :ivar recycled: whether it is an old journal file that is used again.
     """
 
@@ -80,7 +80,8 @@ class JournalFiles:
     """The journal files of a directory, and its spare files, which are prepared for later use as journal files.
 
     :ivar ids: ids of the journal files, ascending.
-    :ivar sizes: the minimum sizes of the newest journal files, which the file ``journalSizes`` records.
+    :ivar sizes: sizes that the newest journal files must have at least, because a shorter file was cut; they are stored
+        in the file ``journalSizes``.
     :ivar created, recycled: numbers of new and of recycled files that became journal files so far.
     """
 
@@ -133,7 +134,10 @@ class JournalFiles:
         return blank.file, FileIdentity.of(file_id, self._salt)
 
     def has_room(self, end: int) -> bool:
-        """Test whether the newest file has durable blocks for bytes that end at offset ``end``."""
+        """Test whether the newest file is so long already that a group up to offset ``end`` does not extend it.
+
+        This size is durable, and recorded in ``journalSizes``.
+        """
         return end <= self.sizes.newest.size
 
     def make_room(self, file: IFile, end: int) -> None:
@@ -233,7 +237,8 @@ class JournalFiles:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
         if len(below) > self._settings.max_backups:
-            # sync before the files are overwritten: no start may find an overwritten file under its old name
+            # make the renames durable before the files are overwritten; else, after a power cut, an overwritten file
+            # could have its old name again, and be taken for the old journal file
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
@@ -320,9 +325,9 @@ class JournalFiles:
         return None
 
     def _write_end(self, file: IFile) -> None:
-        """Write the end of a recycled file again, so that the next sync makes its size durable.
+        """Write the last bytes of a recycled file again, so that the next sync makes its size durable.
 
-        After a failed sync in an earlier process, the size of the file on disk may differ from the size in memory.
+        If a sync has failed in an earlier process, the size that the kernel reports may not be on the disk.
         """
         size = file.size() // SECTOR * SECTOR
         offset = max(size - 1, 0) // self._settings.block * self._settings.block

@@ -1,4 +1,4 @@
-"""The interface of a journal, and the write of a group of records that its caller makes."""
+"""The interface of a journal, and the description of a write that the caller of the journal makes itself."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,9 +10,11 @@ from ..interfaces import IFile, JournalPosition
 
 
 class GroupWrite(NamedTuple):
-    """A write that appends a group of records to a journal if it is made as a whole, and durably.
+    """A write that the caller of the journal must make, to append a group of records.
 
-    :ivar file: the journal file, all blocks of which exist where the group is written.
+    The group is part of the journal when all ``parts`` are written and durable.
+
+    :ivar file: the journal file; it has disk space for the group already.
     :ivar parts: the bytes, in several buffers.
     :ivar offset: offset in the file.
     """
@@ -26,9 +28,11 @@ class IJournal(Interface):
     """The journal in one directory: it appends groups of records, recycles files, and replays records at a start.
 
     ``Journal.open`` creates it.  After any exception from a writing method, the journal has failed: every further call
-    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.  While the bookie serves, one thread at a time calls
-    it: the journal thread, or the reactor thread while the journal thread has nothing to write
-    (:meth:`begin_group`, :meth:`end_group`); but :meth:`prepare` and :meth:`release` may run on one other thread.
+    raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.
+
+    While the bookie serves, the journal thread calls the methods.  The reactor thread may call :meth:`begin_group` and
+    :meth:`end_group` while the journal thread has nothing to write.  One other thread may call :meth:`prepare` and
+    :meth:`release` at any time.
     """
 
     directory: str = Attribute("Where its files are, ``current`` included.")
@@ -44,20 +48,20 @@ class IJournal(Interface):
         """
 
     def begin_group(records: Sequence[bytes]) -> GroupWrite | None:
-        """Return the one durable write that appends a group of records; touch memory only.
+        """Return the one durable write that appends a group of records; this call itself writes nothing.
 
-        The caller makes the write, then calls :meth:`end_group`, and nothing else that writes before; or it forgets the
-        write, if it has not begun.
+        The caller makes the write and then calls :meth:`end_group`; between the two calls, it calls no other method
+        that writes.  If the caller has not begun the write, it may drop the returned object instead.
 
         :param records: byte strings, each with one or more complete records.
-        :returns: None if more than one write is needed, because a new file or more room must come first, or earlier
-            groups are not durable, or if the journal has failed; :meth:`write_group` then does it, or fails.
+        :returns: None if one write is not enough: a new file must be begun, the file must be extended, or earlier
+            groups are not durable yet.  Also None if the journal has failed.  Call :meth:`write_group` then.
         """
 
     def end_group(failure: BaseException | None = None) -> JournalPosition:
-        """Record the end of the write that :meth:`begin_group` has returned; return the position of the group's end.
+        """Record the result of the write that :meth:`begin_group` has returned; return the end of the journal.
 
-        :param failure: why the group is not durable: then the journal has failed; None if the group is durable.
+        :param failure: the error of the write, which makes the journal fail; None if the group is durable.
         """
 
     def sync() -> JournalPosition:
@@ -76,7 +80,9 @@ class IJournal(Interface):
         """
 
     def prepare() -> bool:
-        """Do one short step to prepare the next file (recycled or filled with zeros), so that a rename can begin it.
+        """Do one short step to prepare the next journal file: an old file to overwrite, or a new file full of zeros.
+
+        When the journal needs the prepared file, it only has to rename it.
 
         :returns: False if another call is needed; True if the file is ready, or the disk is too full for it.
         """

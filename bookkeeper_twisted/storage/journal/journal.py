@@ -50,7 +50,8 @@ class Journal:
         """Open the journal in an existing directory.
 
         :param directory: path of the journal directory, ending in ``current``.
-        :param first_id: id of the first file if the directory is empty: milliseconds since the epoch, plus one.
+        :param first_id: id of the first file if the directory is empty.  As in Apache's bookie, the caller passes the
+            present time in milliseconds since the epoch, plus one.
         :param salt: a few random bytes, from which the identities of files in headers and trailers are made, so that
             clients cannot guess them.
         :raises StorageError: a file has the suffix of a journal file, but no number as its name.
@@ -64,12 +65,12 @@ class Journal:
 
     @property
     def files_created(self) -> int:
-        """Return the number of new files that became journal files so far."""
+        """Return the number of journal files so far that were newly created, and not recycled."""
         return self._files.created
 
     @property
     def files_recycled(self) -> int:
-        """Return the number of recycled files that became journal files again so far."""
+        """Return the number of journal files so far that were recycled: old files that are overwritten."""
         return self._files.recycled
 
     def replay(self, log_mark: JournalPosition) -> Iterator[bytes]:
@@ -144,7 +145,7 @@ class Journal:
             self._files.release(log_mark.file_id)
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_FILES:
-                return  # no file descriptor is left; the next call of this method also deletes these files
+                return  # no file descriptor is left: the next call of release() recycles or deletes these files
             self._failure = error
             raise
 
@@ -189,7 +190,10 @@ class Journal:
 
     @property
     def _is_synced(self) -> bool:
-        """Test whether all earlier groups of the file are durable, so that one call can write and sync the next one."""
+        """Test whether all earlier groups of the file are durable.
+
+        If so, one durable write (``RWF_DSYNC``) is enough for the next group; else the whole file must be synced.
+        """
         return self.durable == self.position or self.position.offset == HEADER_SIZE
 
     def _group(self, records: Sequence[bytes], last: bool = False) -> tuple[Sequence[bytes], int]:
@@ -234,8 +238,8 @@ class Journal:
             return old
         if old is not None:
             old.close()
-        # do not change ``durable``: the trailer of the first group in the new file must contain the position of the end
-        # of the old file
+        # keep ``durable`` at the end of the old file: the first group in the new file stores this position, so that a
+        # replay knows up to which offset the old file must be complete
         self.position = JournalPosition(self._identity.file_id, HEADER_SIZE)
         return self._file
 

@@ -34,7 +34,7 @@ _SUM = struct.Struct(">I")
 
 @attrs.frozen
 class KnownSize:
-    """The minimum size of a journal file, in bytes.
+    """The size in bytes that a journal file must have at least; a shorter file has lost its end.
 
     :ivar file_id: id of the journal file; 0 if no size is known.
     """
@@ -51,7 +51,7 @@ class KnownSizes:
     """
 
     def __init__(self, fs: IFileSystem, directory: str) -> None:
-        """Read the sizes.
+        """Read the minimum sizes of the journal files from ``journalSizes``.
 
         :param directory: path of the journal directory, ending in ``current``.
         :raises OSError: the file with the sizes cannot be read.
@@ -77,7 +77,7 @@ class KnownSizes:
                 self.previous = KnownSize(previous_id, previous_size)
 
     def of(self, file_id: int) -> int:
-        """Return the minimum size in bytes of the journal file ``file_id``; 0 if it is not known."""
+        """Return the size in bytes that the journal file ``file_id`` must have at least; 0 if no size is recorded."""
         return max((known.size for known in (self.newest, self.previous) if known.file_id == file_id), default=0)
 
     def open(self) -> None:

@@ -38,9 +38,9 @@ def read_log_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Jou
 
     A replay from the lowest log mark misses no record that is not in the storage yet.
 
-    A log mark whose file is torn, damaged or missing is ignored.  This is safe, because a journal file is deleted only
-    after a log mark in a later file was written to all directories.  So the journal has all records after any valid log
-    mark.  Without a valid log mark, all records are replayed.
+    A log mark whose file is torn, damaged or missing is ignored.  This is safe: a journal file is deleted only after
+    every directory has a log mark that points to a later journal file.  So the journal has all records after any valid
+    log mark.  Without a valid log mark, all records are replayed.
 
     :param directories: paths of the ledger directories, each ending in ``current``.
     :param name: name of the file with the log mark, which is the same in all directories.
@@ -56,10 +56,10 @@ def read_log_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Jou
 
 
 def log_mark_commits(fs: IFileSystem, directory: str) -> int:
-    """Return the minimum number of commits of the index of a ledger directory; 0 if it is unknown.
+    """Return the number of commits that the index of a ledger directory must have at least; 0 if it is unknown.
 
-    It is the highest number in all log marks of the directory, even in log marks of journals that were removed, because
-    the number of commits of an index never decreases.
+    An index with fewer commits is an old copy.  The number is the highest one in all log marks of the directory, even
+    in log marks of journals that were removed, because the number of commits of an index never decreases.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :raises OSError: a log mark cannot be read.
@@ -99,10 +99,10 @@ def _checked(numbers: bytes) -> bytes:
 class LogMark:
     """The log mark of one journal, in all ledger directories of a running bookie.
 
-    If the previous process ended during a write, the log mark that this process reads at its start may be in the page
-    cache only.  So the log mark is written again, even unchanged, before any journal file is deleted.
+    If the previous process ended before it could sync a log mark, this process may read a log mark that is not on the
+    disk yet.  So each process writes the log mark durably, even if it is unchanged, before it deletes a journal file.
 
-    :ivar position: the log mark in the files of all directories.
+    :ivar position: the log mark that all directories have.
     """
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:

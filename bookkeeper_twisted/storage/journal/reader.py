@@ -52,10 +52,11 @@ class Group:
 
 @attrs.frozen
 class JournalEnd:
-    """The bytes that a reader found behind the last valid group of a journal file.
+    """The end of a journal file: the bytes behind its last valid group of records.
 
-    :ivar torn: whether there are bytes other than zeros, as a torn write leaves them.
-    :ivar durable: the highest journal position that any trailer among these bytes reports as durable.
+    :ivar torn: whether the bytes there are not all zeros; an interrupted write leaves such bytes.
+    :ivar durable: the highest journal position up to which the journal was durable, according to the group trailers
+        there.  Each group ends with a trailer that stores such a position.
     """
 
     torn: bool
@@ -112,7 +113,10 @@ class JournalReader:
         return group.trailer.durable if group else None
 
     def tail(self) -> JournalEnd:
-        """Search the bytes behind the last valid group for trailers, which may prove that records were lost."""
+        """Search the bytes behind the last valid group of records for trailers, with which each group ends.
+
+        A trailer there may tell that the journal was durable up to a later position.  Then records were lost.
+        """
         assert self.identity is not None
         nonce, offset = self.identity.nonce, self.end
         torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
@@ -122,8 +126,9 @@ class JournalReader:
                 if (offset + at + TRAILER_SIZE) % SECTOR == 0:
                     trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.identity)
                     if trailer is not None:
-                        # if the group begins before ``self.end``, the reader began inside it and missed its records:
-                        # report a durable position after ``self.end``, so that the caller raises an error
+                        # the trailer's group may begin before ``self.end``: the log mark was inside this group, so its
+                        # records were not read.  Report a position after ``self.end`` as durable: the caller then
+                        # raises an error, as for any loss of records
                         inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
@@ -216,7 +221,10 @@ class JournalReader:
             self._check_empty()
 
     def _check_empty(self) -> None:
-        """Check that a file without a header has only zeros, as a crash may leave a new file."""
+        """Check that a file without a header contains only zeros; any other content is damage.
+
+        A crash may leave a new file with zeros.
+        """
         offset = 0
         while data := self._file.pread(self._chunk, offset):
             if any(data):

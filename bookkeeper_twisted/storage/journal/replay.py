@@ -2,12 +2,16 @@
 
 A *group* is the records that were written and synced together.  The *end* of a file is the end of its last valid group.
 The trailer of each group has a durable position: the position up to which the journal was durable when the group was
-written.  So a replay can notice that durable records are missing.  It raises an error, and the bookie does not start,
-in three cases:
+written.  So a replay can notice that durable records are missing.  In each of these cases it raises an error, and the
+bookie does not start:
 
 - A trailer after the end of a file has a durable position after this end.
 - The first group of a later file has such a durable position.
 - A file that is not the last one has torn bytes after its end (a file is synced before the next file gets its name).
+- The file with the log mark is missing or ends before it, or a file between two other files is missing.
+- A file is shorter than its recorded size (:mod:`.known_sizes`), or has lost its header, or the newest file with a
+  recorded size is missing.  An operator, or a repair of the file system, may have cut or deleted the file.  The size is
+  not checked if the last group of the file marks the end of the file.
 
 In all other cases, the bytes after the end of the last file are a torn tail, and no record in it was acknowledged.  The
 replay cuts the tail off: before anything else is written, it writes and syncs a group that marks the end of the file.
@@ -18,11 +22,6 @@ the file.
 
 After a failed sync of the directory, the name of the newest file may be in memory only.  Such a file has no group, and
 no other file refers to it.  So the newest file is ignored and deleted if it has no group.
-
-An operator or a repair of the file system may have cut a file.  Acknowledged groups may then be missing, although the
-file looks empty, or as if it had a torn tail.  So the bookie does not start if a file is shorter than its recorded size
-(:mod:`.known_sizes`), if it has lost its header, or if the newest recorded file is missing.  A file whose last group
-marks its end is complete.
 """
 
 import posixpath
@@ -61,16 +60,16 @@ class JournalReplay:
 
     :ivar end: the end of the journal, once :meth:`records` is exhausted.
     :ivar cuts: the torn tails that were cut off.
-    :ivar unused: id of the newest file if it has no group of records and does not contain the log mark; the caller
-        deletes this file.
+    :ivar unused: id of the newest file if no record was ever written to it, so that the caller must delete it; else
+        None.
     """
 
     def __init__(
         self, fs: IFileSystem, directory: str, file_ids: Sequence[int], sizes: KnownSizes, alignment: int
     ) -> None:
         """:param file_ids: ids of all journal files in the directory, ascending.
-        :param sizes: the recorded minimum sizes of the newest journal files.
-        :param alignment: the group that marks the end of a file ends at a multiple of this number of bytes.
+        :param sizes: the recorded sizes that the newest journal files must have at least.
+        :param alignment: a group (records that are written together) ends at a multiple of this number of bytes.
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []
@@ -82,9 +81,9 @@ class JournalReplay:
         self._alignment = alignment
 
     def records(self, log_mark: JournalPosition) -> Iterator[bytes]:
-        """Yield the body of each record behind ``log_mark``.
+        """Yield the body of each record after the position ``log_mark``, in order.
 
-        :raises JournalDamageError: durable records are missing.
+        :raises JournalDamageError: records that were synced are missing.
         """
         self.end = log_mark
         ids = [file_id for file_id in self._ids if file_id >= log_mark.file_id]
@@ -146,7 +145,10 @@ class JournalReplay:
             )
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
-        """Raise an error if the previous journal file is missing; the first group of this file names it."""
+        """Raise an error if the journal file before the file of ``reader`` is missing.
+
+        The first group of a file contains the id of the file before it.
+        """
         durable = reader.first_durable()
         if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
             raise _damage(
@@ -166,7 +168,8 @@ class JournalReplay:
         if is_continued and durable > self.end:
             raise _damage(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
         if reader.identity is None:
-            if self._sizes.of(reader.file_id):  # only our bookie records sizes, and its headers have identities
+            # a file with a recorded size was written by our bookie, so its header must contain an identity
+            if self._sizes.of(reader.file_id):
                 raise _damage(f"{reader.path} has lost its header")
             return
         if is_continued:
@@ -185,7 +188,12 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """Return the durable position in the trailer of the first group of ``later`` files; (0, 0) without a group."""
+        """Return the position up to which the journal was durable when the first group of ``later`` files was written.
+
+        The trailer of this group contains the position.
+
+        :returns: (0, 0) if these files have no group of records.
+        """
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:
@@ -197,7 +205,10 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Write and sync again the groups that may be in the page cache only; then write a group that marks the end."""
+        """Write and sync the last groups of a file again, then append a group that marks the end of the file.
+
+        The previous process may have ended before it had synced these groups, so they may not be on the disk.
+        """
         assert reader.identity is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)

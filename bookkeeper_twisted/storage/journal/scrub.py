@@ -71,7 +71,8 @@ class JournalScrub:
                 if at >= end:
                     return
             yield max(min(reader.end, end) - at, 0)
-            # files of Apache's bookie have no checksums, so the end of their records is not known
+            # report no damage in a file of Apache's bookie (which has no identity): without checksums, the end of its
+            # records is not known for certain
             if reader.identity is not None and reader.end < end:
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
         finally:
@@ -80,7 +81,10 @@ class JournalScrub:
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
         """Return the offset up to which a file must be intact; 0 if it is unknown.
 
-        The first group of records in a later file contains this offset.
+        For the newest file, this is the end of the durable records.  For another file, the first group of records in
+        the next file contains it as a value: the position up to which the journal was durable before that group.
+
+        :param later: ids of the files after this file.
         """
         if file_id == self._durable.file_id:
             return self._durable.offset

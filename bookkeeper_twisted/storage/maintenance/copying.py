@@ -33,7 +33,7 @@ class _JoinedRow:
     def __init__(self, head: IndexRow, offset: int) -> None:
         self._ledger_id, self._first, self._last = head.ledger_id, head.first, head.first - 1
         self._offset = offset
-        # for each of the joined index rows: the sizes of its records, and the number of its records
+        # for each old index row that was joined to this one: the field ``sizes``, and the number of records
         self._sizes: list[tuple[int | bytes, int]] = []
         self._n_bytes = 0
         self._checksums: list[int] = []  # CRC32C of each complete block
@@ -82,7 +82,7 @@ class LogCopy:
     All methods are called on the maintenance thread; at the end, call :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: the id of the new log.
-    :param queue: writes the new log.
+    :param queue: the disk queue through which the new log is written.
     """
 
     def __init__(
@@ -109,7 +109,9 @@ class LogCopy:
         log.write_blocks()
 
     def _make_room(self, log: OpenLog, row: IndexRow, data: Buffer) -> bool:
-        """Test whether the log has room for ``data``; begin a new joined row if ``row`` cannot join the last one.
+        """Prepare to append the records of an index row; return False if the log has no room for them.
+
+        If ``row`` does not continue the last index row of the new log, begin another index row there.
 
         :param row: the index row to copy.
         :param data: the records of the row.
@@ -123,7 +125,9 @@ class LogCopy:
         return True
 
     def finish(self) -> list[IndexRow]:
-        """Make the new log durable, then its name.  Index rows may refer to the log only after that.
+        """Sync the new log, then rename it to its final name and sync the directory.
+
+        Index rows may refer to the log only after that.
 
         :returns: the index rows of the copies, which the caller commits to the index.
         """

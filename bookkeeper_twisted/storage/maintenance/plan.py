@@ -7,14 +7,15 @@ import attrs
 MOST_LOGS = 16
 """Maximum number of old logs to compact and delete together.
 
-Consecutive entries of a ledger that are in several of these logs are adjacent in the new log, and need only one index
-row there.
+To compact several logs together saves index rows: consecutive entries of a ledger that are in several of these logs are
+adjacent in the new log, and need only one index row there.
 """
 
 MOST_TARGETS = 8
-"""Maximum number of new logs for the old logs that are compacted together.
+"""Maximum number of new logs that one compaction writes.
 
-The old logs need disk space until all new logs are finished.
+The number is limited because the old logs can be deleted, and their disk space freed, only when all new logs are
+finished.
 """
 
 
@@ -24,7 +25,8 @@ class LogUsage:
 
     :ivar size: size in bytes of all records of the log.
     :ivar live: size in bytes of those records of the log to which index rows refer.
-    :ivar error: why the log cannot be read; empty if it can be read.  If it cannot, ``size`` is equal to ``live``.
+    :ivar error: why the log cannot be read; empty if it can be read.  The ``size`` of an unreadable log is unknown; it
+        is set to ``live``, as if the whole log were live.
     """
 
     log_id: int
@@ -57,7 +59,9 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
 
 
 def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
-    """Test whether too little disk space is free to compact as many of ``logs`` together as usual.
+    """Test whether low disk space limits how many of ``logs`` can be compacted together.
+
+    If it returns False, :data:`MOST_LOGS` and :data:`MOST_TARGETS` are the only limits.
 
     :param size_limit: maximum number of bytes of an entry log.
     :param free: free bytes of the disk.
@@ -72,7 +76,8 @@ def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[Log
     completely.  Logs that need even more are skipped.
 
     :param logs: the logs in the order of :func:`candidates`.
-    :param size_limit: maximum number of bytes of an entry log.
+    :param size_limit: maximum number of bytes of an entry log.  The copies of the logs must fit into
+        :data:`MOST_TARGETS` new logs of this size.
     :param free: free bytes of the disk.
     :returns: the logs; empty if no log fits.
     """

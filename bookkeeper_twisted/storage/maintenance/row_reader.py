@@ -24,14 +24,15 @@ from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
 STEP_BYTES = 4 * 1024 * 1024
-"""Maximum number of bytes of the pieces (parts of index rows) of one step."""
+"""Maximum number of bytes of the records of index rows that are read together (in one step)."""
 
 EXTENT_BYTES = 1024 * 1024
-"""Maximum number of bytes of one read, unless a single piece (part of an index row) is longer."""
+"""Maximum number of bytes of one read, unless a single piece (records of an index row) is longer."""
 
 PASSED_OVER = 8 * 1024
-"""Maximum number of unneeded bytes between two pieces (parts of index rows) that one read covers; two reads would take
-longer.
+"""If at most this many unneeded bytes lie between two pieces (records of index rows), both pieces are read by one call.
+
+To read the unneeded bytes, too, takes less time than a second call.
 """
 
 PAGE = 4096
@@ -144,14 +145,16 @@ def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
 
 
 class RowCutter:
-    """Cuts the records of all index rows into steps of limited size; called on the maintenance thread.
+    """Divides the records of all index rows into steps of limited size; called on the maintenance thread.
 
-    :ivar after: ledger id and first entry id of the last row whose last piece was returned in a step.
+    A step is the records that are read together.  A long index row may be divided into pieces, for several steps.
+
+    :ivar after: ledger id and first entry id of the last row that the steps so far contain completely.
     :ivar is_last: whether the steps so far contain all rows of the index.
     :param after: ledger id and first entry id of the row after which to begin.
     :param sources: ids of the entry logs; rows that refer to other logs are left out.  None for all logs.
-    :param admits: called with each row before its first piece is added to a step; if it returns False, the step ends
-        before this row.
+    :param admits: called with each row before the row is added to a step; if it returns False, the step ends before
+        this row.
     """
 
     def __init__(
@@ -168,10 +171,11 @@ class RowCutter:
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the parts of index rows to read next; None if none is left or ``admits`` refuses the next row.
+        """Return the records to read next; None if none is left, or the constructor's ``admits`` refuses the next row.
 
-        :param passed_over: maximum number of unneeded bytes between two pieces that are read by one call.
-        :param max_bytes: maximum number of bytes of the pieces.
+        :param passed_over: two pieces (records of index rows) with at most this number of unneeded bytes between them
+            are read by one call.
+        :param max_bytes: maximum number of bytes of all pieces.
         :raises bookkeeper_twisted.errors.DamageError: an index row is damaged.
         """
         pieces: list[RowPiece] = []
@@ -202,15 +206,18 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """If the last step ended inside the index ``row``, leave out the rest of the row in the next step."""
+        """Do not read the rest of an index ``row`` if the last step ended inside this row.
+
+        The caller has found damage in the records that the step contains.
+        """
         if self._start and self._ahead[0] is row:
             self._end_row()
 
 
 class RowReader:
-    """Reads and verifies steps one after the other, on the maintenance thread.
+    """Reads and verifies the records of index rows, in steps, on the maintenance thread.
 
-    A step is the index rows, or parts of rows, whose records are read together.
+    A step is the records that are read together: those of several index rows, or of a part of a long row.
 
     :meth:`close` closes the entry logs that were read.
 
@@ -241,9 +248,9 @@ class RowReader:
     def load(self, step: Step) -> None:
         """Wait until the pages of a step are read.
 
-        After this call, the caller calls :meth:`take` for each piece (part of an index row) of the step, in order.
+        After this call, the caller calls :meth:`take` for each piece (records of an index row) of the step, in order.
 
-        :param step: the oldest step that was begun and not loaded.
+        :param step: the step; steps must be loaded in the order in which :meth:`begin` was called for them.
         :raises OSError: the disk failed.  Unreadable bytes do not raise this error; :meth:`take` reports them.
         """
         self._loaded = {}
@@ -257,9 +264,11 @@ class RowReader:
             datas.append(None if isinstance(data, OSError) else data)
 
     def verified(self, step: Step) -> list[VerifiedRow]:
-        """Wait until the pages of a step are read; return the verified index rows that end in this step.
+        """Wait until the records of a step are read, and verify them.
 
-        :param step: the oldest step that was begun and not loaded.
+        :param step: the step; steps must be passed in the order in which :meth:`begin` was called for them.
+        :returns: the index rows, with their records, of which this step contains the last record.  The rest of a long
+            row is in a later step.
         :raises LogDamageError: a log does not have the records that its index row describes.
         :raises OSError: an entry log cannot be read.
         """
@@ -267,9 +276,10 @@ class RowReader:
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Verify and return the records of an index row if ``piece`` is the last part of the row, else return None.
+        """Add ``piece`` to the earlier pieces of its index row; if it is the last one, verify and return all records.
 
-        The returned buffer is valid until the next step is loaded.
+        A piece is a part of the records of an index row.  For other pieces, return None.  The returned buffer is valid
+        until the next call of :meth:`load`.
 
         :raises LogDamageError: the log does not have the records that the index row describes, or they are unreadable.
         """

@@ -98,10 +98,10 @@ _NOTHING = ScrubRecord()
 class Scrub:
     """One pass over a ledger directory: verifies all its entries in steps, on the maintenance thread.
 
-    :ivar cutter: cuts the records of the index rows into steps.
-    :ivar record: the state of this pass, which the caller stores from time to time.
+    :ivar cutter: divides the entries into steps: those that are read and verified together.
+    :ivar record: how far this pass has come, and its findings; the caller stores this from time to time.
     :param now: the present time, in seconds since the epoch, for the findings.
-    :param record: the stored record; if it has an incomplete pass, this scrub continues it.
+    :param record: the result of earlier passes; if the last one was interrupted, this scrub continues it.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
@@ -162,7 +162,9 @@ class Scrub:
 
 
 def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
-    """Return the stored record of a ledger directory; return an empty record if it is missing or damaged.
+    """Return the stored progress and findings of the scrubs of a ledger directory.
+
+    If they are missing or damaged, return an empty record.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :raises OSError: the file cannot be read.
@@ -184,9 +186,9 @@ def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
 
 
 def save_record(fs: IFileSystem, directory: str, record: ScrubRecord) -> None:
-    """Replace the stored record of a ledger directory; the new one is durable on return.
+    """Store the progress and the findings of the scrubs of a ledger directory; durable on return.
 
     :param directory: path of the ledger directory, ending in ``current``.
-    :param record: the new record.
+    :param record: the progress and findings, which replace the stored ones.
     """
     replace_file(fs, posixpath.join(directory, FINDINGS), json.dumps(attrs.asdict(record), indent=1).encode())
