@@ -122,7 +122,10 @@ class FakeBackgroundWork:
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 
     def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Return the numbers of live and dead bytes in all entry logs; the bytes of ledger 8 count as dead."""
+        """Return the numbers of live and dead bytes in all entry logs.
+
+        As a fixed rule of this fake, ledger 8 counts as deleted, so its bytes are dead.
+        """
         return succeed(
             [
                 EntryLogSpace(_DIRECTORY, log_id, sum(ledgers.values()), sum(ledgers.values()) - ledgers.get(8, 0))
@@ -262,7 +265,10 @@ class FakeBookieAdmin:
         self.values = {**self.values, **taken}
 
     def journal_groups(self) -> Sequence[Ring[JournalGroup]]:
-        """Return the sizes and times of each journal's newest syncs, in the order of the journal directories."""
+        """Return sizes and durations of the groups that each journal wrote last, in the order of the directories.
+
+        A group is the records that are written and synced together.
+        """
         return self.groups
 
     def slow_requests(self) -> Ring[SlowRequest]:

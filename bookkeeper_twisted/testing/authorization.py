@@ -23,7 +23,7 @@ def everything(principal: Principal, action: Permission, ledger_id: int | None) 
 class FakeAuthorizer:
     """A fake authorizer for tests; the same object is also the plugin that makes it.
 
-    :ivar allows: the rule: a function that returns True to allow an action.
+    :ivar allows: the function that decides: it returns True to allow an action.
     :ivar is_late: whether decisions wait until the test calls :meth:`answer`.
     :ivar asked: the arguments of all calls of :meth:`decide` so far, in order.
     :ivar is_running: whether the authorizer was started, and not stopped since then.
@@ -68,7 +68,7 @@ class FakeAuthorizer:
         self.waiting = [(wait, question) for wait, question in self.waiting if wait is not cancelled]
 
     def answer(self, error: Exception | None = None) -> None:
-        """Fire the Deferreds of all waiting decisions with the ``error``, or if None, with the decision of the rule."""
+        """Make all waiting decisions: fail them with ``error``, or without an error, decide by :attr:`allows`."""
         waiting, self.waiting = self.waiting, []
         for wait, question in waiting:
             if error is None:
@@ -77,6 +77,6 @@ class FakeAuthorizer:
                 wait.errback(error)
 
     def change(self, allows: Allows) -> None:
-        """Replace the rule by ``allows``."""
+        """Replace the function that decides by ``allows``."""
         self.allows = allows
         self.revision += 1

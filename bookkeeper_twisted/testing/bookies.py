@@ -62,7 +62,7 @@ class MemoryBookies:
     # ---- IBookieClient -------------------------------------------------------------------------------
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
-        """Send adds of new or stored entries to a bookie in one write.
+        """Send add requests to a bookie in one write, for entries of a writer or for copies from another bookie.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add` for parameters and errors.
         """
@@ -227,14 +227,14 @@ class MemoryBookies:
         return self._answer(bookie_id, "bookie_info", -1, INVALID_ENTRY_ID, 1, lambda: (1 << 40, 1 << 39))
 
     def open_flow(self) -> IBookieClient:
-        """Return a new flow, for the requests of another ledger handle over the same connections."""
+        """Return a new bookie client for the requests of one ledger handle; it has the same bookies as this object."""
         flow = copy(self)
         flow.flows, flow._pending = [], {}
         self.flows.append(flow)
         return cast(IBookieClient, flow)
 
     def retire(self) -> None:
-        """Refuse further requests with ClientClosedError; outstanding requests end as usual, then the flow ends."""
+        """Refuse further requests with ClientClosedError; outstanding requests end as usual."""
         if self.end is None:
             self.end = ClientClosedError("the handle was closed")
 
@@ -258,8 +258,8 @@ class MemoryBookies:
     ) -> "Deferred[T]":  # fmt: skip
         """Call ``work`` after the bookie's delay and return its result.
 
-        :param faults: whether a :class:`~.memory_bookie.Fault` of the bookie makes the whole request fail; False if
-            ``work`` makes the affected entries of the request fail.
+        :param faults: whether this method applies the faults of the bookie (:class:`~.memory_bookie.Fault`) to the
+            whole request; False if ``work`` applies them to single entries.
         """
 
         def act(_: None) -> T:

@@ -68,7 +68,9 @@ class MemoryCluster:
         )
 
     def _threads(self) -> Threads:
-        """Return the thread operations for a client; without a reactor, a call from a thread becomes a delayed call.
+        """Return the object through which a client uses threads.
+
+        If the clock is no reactor, it has no ``callFromThread``; then ``callLater(0, ...)`` is called instead.
         """
         threads = system_threads(self._clock)
         if IReactorFromThreads.providedBy(self._clock):

@@ -16,7 +16,7 @@ from ..storage.interfaces import IFile
 T = TypeVar("T")
 
 MOST_STEPS = 100_000
-"""Maximum number of pieces of work that :meth:`StepExecutor.drain` runs, because work may submit new work endlessly."""
+"""Maximum number of steps of :meth:`StepExecutor.drain`, because work may submit new work endlessly."""
 
 
 @implementer(IStorageExecutor)
@@ -26,8 +26,9 @@ class StepExecutor:
     The result and the notifications of a piece of work wait in :attr:`deliveries` until :meth:`deliver` is called, as
     in the queue of a reactor.
 
-    :param clock: the clock of whoever submits the work.  Before it runs or lists work, the executor ends the present
-        turn of the reactor (:meth:`end_turn`).  None if nothing waits for such an end.
+    :param clock: the clock that the tested code uses as its reactor, if this code delays work with ``callLater(0)``.
+        Before the executor runs or lists work, it makes the delayed calls that are due (:meth:`end_turn`).  None if the
+        tested code delays nothing.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -52,9 +53,9 @@ class StepExecutor:
         self.deliveries.append((function, args))
 
     def end_turn(self) -> bool:
-        """End the present turn of the reactor: make the calls that are due now, but not those that become due by them.
+        """Make the delayed calls that are due now, but not the calls that these schedule.
 
-        :returns: whether there were any.
+        :returns: whether a call was due.
         """
         clock = self._clock
         due = [call for call in clock.calls if call.getTime() <= clock.seconds()] if clock is not None else []
@@ -101,9 +102,9 @@ class StepExecutor:
         return ran
 
     def drain(self) -> None:
-        """Run work, deliver results and end turns of the reactor until no work and no call that is due is left.
+        """Run all work, deliver its results, and make the delayed calls that are due, until nothing is left to do.
 
-        :raises AssertionError: there is still work after :data:`MOST_STEPS` pieces.
+        :raises AssertionError: there is still something to do after :data:`MOST_STEPS` steps.
         """
         self.deliver()
         for _ in range(MOST_STEPS):

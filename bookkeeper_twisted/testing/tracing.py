@@ -16,7 +16,7 @@ _caller: ContextVar[SpanIds | None] = ContextVar("caller", default=None)
 
 @contextmanager
 def called_in(ids: SpanIds) -> Iterator[None]:
-    """Make operations that are called in a ``with`` block parts of the span with these ``ids``."""
+    """In a ``with`` block, make the span with these ``ids`` the current span: operations become its children."""
     token = _caller.set(ids)
     try:
         yield
@@ -28,14 +28,15 @@ def called_in(ids: SpanIds) -> Iterator[None]:
 class MemoryTracer:
     """A tracer that keeps its spans in memory.
 
-    :ivar every: of this number of operations outside any span, one is traced; 0 for none.
+    :ivar every: 1 to trace each operation without a current span, n to trace each n-th one, 0 to trace none.
     :ivar ended: the reported spans, in order.
     """
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
         self.ended: list[Span] = []
-        self.turn = repeat(True).__next__  # begin() counts for itself, so that ``every`` can be changed
+        # always true, so that begin() is called for each operation: it counts them, and a test may change ``every``
+        self.turn = repeat(True).__next__
         self.caller = _caller.get
         self.span_ids = (number << PART_BITS for number in count(1))
         self._calls = 0

@@ -22,14 +22,17 @@ class ITracer(Interface):
     def begin(name: str, is_turn: bool) -> Begun | None:
         """Decide whether an operation that the program calls is traced; if so, make the ids of its span.
 
-        If the current context (:mod:`contextvars`) has a span, that span decides; otherwise the sampler decides.  The
-        last :data:`~.traceparent.PART_BITS` bits of the new span id are 0.  Call this method only if :attr:`turn` or
-        :attr:`caller` has returned a true value.  Both attributes are functions written in C, so that an append that
-        is not traced does not call a Python function for tracing.
+        First call :attr:`turn`, which is true if the sampling ratio selects this operation, and :attr:`caller`, which
+        is true if the program may have a current span.  Call this method only if one of them is true.  Both are
+        functions written in C, so that an append that is not traced calls no Python function for tracing.
+
+        If the program has a current span, this span decides: its children are traced if it is sampled.  Without a
+        current span, the sampler decides.
 
         :param name: name of the operation.
         :param is_turn: the result of :attr:`turn`.
-        :returns: the ids of the new span and of its parent; None if the operation is not traced.
+        :returns: the ids of the new span and of its parent; None if the operation is not traced.  The last
+            :data:`~.traceparent.PART_BITS` bits of the new span id are 0.
         """
 
     def report(spans: Sequence[Span]) -> None:

@@ -47,7 +47,8 @@ class OpenTelemetryTracer:
     """A tracer that passes ended spans to the span processors of a ``TracerProvider``.
 
     :param provider: the provider, whose sampler can reject an operation, and whose resource all spans have.
-    :param ratio: share of the operations without a current span for which the sampler is asked, from 0 to 1.
+    :param ratio: probability, from 0 to 1, with which an operation without a current span is passed to the sampler; the
+        other such operations are not traced.
     """
 
     _log = Logger()
@@ -56,7 +57,8 @@ class OpenTelemetryTracer:
         tracer = provider.get_tracer(SCOPE)
         assert isinstance(tracer, Tracer)
         self._resource, self._processor, self._sampler = tracer.resource, tracer.span_processor, tracer.sampler
-        self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)  # asking these costs as much as two spans
+        # do not call a sampler that accepts every operation: one call takes as much time as to make two spans
+        self._takes_all = self._sampler in (ALWAYS_ON, DEFAULT_ON)
         self._ids = tracer.id_generator
         self.span_ids = new_span_ids(self._ids.generate_span_id)
         self._scope = InstrumentationScope(SCOPE)

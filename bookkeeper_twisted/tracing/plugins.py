@@ -45,8 +45,8 @@ class OpenTelemetryPlugin:
 class OtlpPlugin:
     """The plugin that exports spans over OTLP; the environment variables ``OTEL_*`` configure the export.
 
-    It is made for bookies, because no program of the user runs in their process that could set a provider.  The
-    variable ``OTEL_SERVICE_NAME`` sets the service name in the spans.
+    It is made for bookies: in the process of a bookie, there is no code of the user that could set a
+    ``TracerProvider``.  The variable ``OTEL_SERVICE_NAME`` sets the service name in the spans.
     """
 
     names = frozenset({"otlp"})

@@ -11,7 +11,7 @@ from .interfaces import ITracer
 from .spans import Begun, IRecord, Span
 
 MOST_RECORDS = 256
-"""Number of records at which their spans are made at once, without waiting for the timer; about 2 ms of work."""
+"""When this many records wait, their spans are made without waiting for the timer; this takes about 2 ms."""
 
 INTERVAL = 0.5
 """Maximum number of seconds for which a record is kept before its spans are made."""

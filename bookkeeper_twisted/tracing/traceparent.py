@@ -17,14 +17,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 TRACEPARENT = "traceparent"
-"""The name of the pair in ``requestContext`` (protocol V3), and of the HTTP header, that contains the text."""
+"""The key in ``requestContext`` (protocol V3), and the name of the HTTP header, of the W3C trace context."""
 
 SIZE = 55
 """Number of characters of a ``traceparent`` of version 00."""
 
 SPAN_BITS = 64
+"""Number of bits of a span id."""
+
 PART_BITS = 12
-"""Number of bits of a span id, and of its last bits in which the requests of one operation are numbered."""
+"""Number of the last bits of a span id that hold the number of a request within its operation."""
 
 _PARTS = (1 << PART_BITS) - 1
 _FLAGS_AT = SIZE - len("-01")

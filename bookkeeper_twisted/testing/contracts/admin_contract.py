@@ -76,7 +76,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertNotIn(ADMINISTRATOR, state.reasons)
 
     def test_disks(self) -> None:
-        """Each ledger directory has the size and the free bytes of its disk."""
+        """``disks()`` reports, for each ledger directory, the size and the free bytes of its disk."""
         usage = self.settled(self.admin.disks())
         self.assertTrue(usage)
         for disk in usage:
@@ -84,7 +84,10 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
     def test_since(self) -> None:
-        """Each reason to be read-only has the time at which it began, which a repeated request does not change."""
+        """For each reason to be read-only, the bookie reports since when it holds.
+
+        A second request of an operator to be read-only does not change this time.
+        """
         self.admin.set_read_only(True)
         before = self.admin.state()
         self.assertEqual(len(before.since), 1)
@@ -92,7 +95,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(self.admin.state(), before)
 
     def test_recent(self) -> None:
-        """The sizes and times of each journal's newest syncs, and the newest slow requests, can be read."""
+        """The admin interface returns the newest groups that each journal wrote, and the newest slow requests."""
         self.assertTrue(self.admin.journal_groups())
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)

@@ -55,7 +55,7 @@ class AuthenticationContract(SynchronousTestCase):
         raise AssertionError("the exchange does not end")
 
     def test_interfaces(self) -> None:
-        """The plugin, its two sides and their exchanges provide all names of their interfaces."""
+        """The plugin, and the objects that it makes for a bookie and a client, have all members of their interfaces."""
         verifyObject(IAuthenticationPlugin, self.plugin)
         verifyObject(IBookieAuthentication, self.bookie)
         verifyObject(IClientAuthentication, self.client)

@@ -73,7 +73,10 @@ class AuthorizationContract(SynchronousTestCase):
             verifyObject(IAuthorizer, self.authorizer)
 
     def test_same_answers(self) -> None:
-        """An authorizer decides every question, and decides it the same way as long as its revision is the same."""
+        """An authorizer makes a decision about every access.
+
+        It makes the same decision about the same access until its ``revision`` changes.
+        """
         if self.authorizer is not None:
             revision = self.authorizer.revision
             first = self._decide_all()

@@ -175,7 +175,10 @@ class BookieClientContract(SynchronousTestCase):
         self.assert_added(self.add(self.run_of(1, [b"b"]), RECOVERY_ADD), 1, 1)
 
     def test_fencing_batch(self) -> None:
-        """A batch read can fence too, as a recovery needs (safety rule S17), but only with the ledger's master key."""
+        """A batch read can fence the ledger, as a recovery needs, but only with the ledger's master key.
+
+        Safety rule S17 of ``docs/architecture/durability.rst``: a recovery fences first.
+        """
         run = self.run_of(0, [b"a", b"b"])
         self.add(run)
         wrong = self.client.read_batch(self.bookie_id, LEDGER, 0, 5, 1 << 20, FENCE, b"k" * 20)

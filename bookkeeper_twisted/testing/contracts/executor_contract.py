@@ -131,7 +131,10 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(joined)
 
     def test_write(self) -> None:
-        """A durable write is made as a whole, and its submitter, and a join, wait for its end; or it is not begun."""
+        """An executor makes a durable write completely, or refuses it and writes nothing.
+
+        If it makes the write, the returned Deferred and ``join()`` wait until the write has ended.
+        """
         file = _File()
         written = self.executor.write("journal-0", file, [b"a", b"b"], 512)
         if written is None:

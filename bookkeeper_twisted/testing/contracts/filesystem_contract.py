@@ -261,7 +261,10 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
-        """Only one holder has a lock until it is released, even within one process (safety rule S6)."""
+        """Only one holder has a lock until it is released, even within one process.
+
+        Safety rule S6 of ``docs/architecture/durability.rst``: two processes never serve one directory.
+        """
         path = posixpath.join(self.base, "LOCK")
         lock = self.fs.lock(path)
         error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)

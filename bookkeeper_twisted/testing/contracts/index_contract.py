@@ -90,7 +90,10 @@ class RunIndexContract(SynchronousTestCase):
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
     def test_empty(self) -> None:
-        """A new index is empty and not marked as complete, so an entry without a row may exist (safety rule S5)."""
+        """A new index is empty, and not marked as complete: an entry may be in the entry logs although it has no row.
+
+        Safety rule S5 of ``docs/architecture/durability.rst``: the storage must not report such an entry as missing.
+        """
         index = self.make()
         self.assertIsNone(index.find(1, 0))
         self.assertEqual(index.last_entry(1), -1)
@@ -99,7 +102,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertFalse(index.complete)
 
     def test_complete(self) -> None:
-        """An index that was marked as complete stays so, even after a restart."""
+        """An index that was marked as complete (it covers all entry logs) stays so, even after a restart."""
         index = self.make()
         index.commit(IndexBatch(complete=True))
         self.assertTrue(index.complete)
@@ -109,7 +112,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(self.reopen(index).complete)
 
     def test_commits(self) -> None:
-        """Each commit raises the count of commits by one, or to a given minimum; the count survives a restart."""
+        """Each commit adds one to the count of commits, and a batch may raise it to a minimum; a restart keeps it."""
         index = self.make()
         self.assertEqual(index.commits, 0)
         for number, batch in enumerate(
@@ -126,7 +129,10 @@ class RunIndexContract(SynchronousTestCase):
             self.assertEqual(index.commits, expected)
 
     def test_without_runs(self) -> None:
-        """One call removes all index rows, and stores that the index is not complete; the states of ledgers stay."""
+        """A batch with ``without_runs`` removes all index rows, and marks the index as incomplete.
+
+        The states of the ledgers stay.
+        """
         index = self.make()
         state = LedgerRow(1, b"key", fenced=True)
         index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
@@ -212,7 +218,10 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
     def test_moved(self) -> None:
-        """A compaction replaces index rows only of entries that are still in the logs it has read (safety rule S8)."""
+        """A compaction replaces the row of an entry only if this row still refers to a log that was compacted.
+
+        Safety rule S8 of ``docs/architecture/durability.rst``: an entry that was written again to another log is kept.
+        """
         index = self.make()
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
         index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))

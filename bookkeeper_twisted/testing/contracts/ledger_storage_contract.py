@@ -74,7 +74,7 @@ class LedgerStorageContract(SynchronousTestCase):
         self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
-        """Read an entry as a bookie does: from the write cache, else from memory, else from disk."""
+        """Read an entry as a bookie does: from a cache, else from the kernel's page cache, else from disk."""
         found = self.storage.cached(ledger_id, entry_id)
         found = found or self.storage.resident(ledger_id, entry_id, 1, 1000)
         found = found or self.storage.load(ledger_id, entry_id, 1000)
@@ -92,7 +92,10 @@ class LedgerStorageContract(SynchronousTestCase):
         begun.persist_log_marks()
 
     def checkpoint(self, number: int = 1) -> None:
-        """Begin a checkpoint, write it, and complete it."""
+        """Begin a checkpoint, write it, and complete it.
+
+        :param number: offset of the new log mark in journal file 1.
+        """
         begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
         self.write(begun)
         begun.finish()
@@ -141,7 +144,7 @@ class LedgerStorageContract(SynchronousTestCase):
             self.check(ledger_id, range(3))
 
     def test_negatives(self) -> None:
-        """Entries that were never added are not found, before and after a checkpoint (safety rule S5)."""
+        """Entries that were never added are not found, before and after a checkpoint."""
         self.storage.add(run(1, 5, 10))
         for _ in range(2):
             for ledger_id, entry_id in ((1, 4), (1, 15), (3, 5)):
@@ -208,7 +211,10 @@ class LedgerStorageContract(SynchronousTestCase):
                 self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
-        """The last entry in memory and the last one on disk are known; the ranges of entries include both."""
+        """The storage returns a ledger's last entry in write caches, and its last entry on disk.
+
+        The ranges of entries include the entries of both places.
+        """
         self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
         self.storage.add(run(1, 0, 5))
         self.checkpoint()
@@ -228,7 +234,10 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
 
     def test_forget(self) -> None:
-        """After a ledger's deletion only its fence is kept, until the fence is forgotten as well (safety rule S3)."""
+        """After a fenced ledger was deleted, the storage still knows that it was fenced, until the fence is forgotten.
+
+        Safety rule S3 of ``docs/architecture/durability.rst``: no ordinary add succeeds after a fence.
+        """
         for ledger_id, fenced in ((1, True), (2, False)):
             self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
             self.storage.add(run(ledger_id, 0, 5))
@@ -269,7 +278,11 @@ class LedgerStorageContract(SynchronousTestCase):
         self.checkpoint()
 
     def test_failed_write(self) -> None:
-        """A failed checkpoint moves no log mark (safety rule S7); its entries stay in memory until stored."""
+        """After a failed checkpoint, the log mark is unchanged.
+
+        The entries stay in memory until a later checkpoint has stored them.  Safety rule S7 of
+        ``docs/architecture/durability.rst``: the log mark never passes an entry that is not durable in the entry logs.
+        """
         self.storage.add(run(1, 0, 10))
         self.checkpoint(1)
         self.storage.add(run(1, 10, 10))
@@ -287,7 +300,9 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertEqual(self.log_marks(), (JournalPosition(1, 3),))
 
     def test_full(self) -> None:
-        """The storage counts bytes that wait for a checkpoint; above a limit, it says it is full (safety rule S11).
+        """The storage counts the bytes that wait for a checkpoint; above a limit, ``is_full()`` is true.
+
+        Safety rule S11 of ``docs/architecture/durability.rst``: memory is bounded.
         """
         self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
         first = 0

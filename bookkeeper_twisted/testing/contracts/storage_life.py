@@ -25,7 +25,10 @@ _STEPS = {
     "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
     "damage": 1, "repair": 1,
 }  # fmt: skip
-"""The weight of each step in the random choice; a higher weight makes the step more frequent."""
+"""The calls among which the random sequence chooses, by the names of their methods, with the weight of each call.
+
+A higher weight makes a call more frequent.
+"""
 
 
 def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
@@ -42,7 +45,7 @@ def _copy_of(entry: bytes) -> int:
 class _Asked:
     """A read from disk in progress, with the copies of entries that it may return.
 
-    :ivar newest: by entry id, the newest copy of the entry at the time of the request.
+    :ivar newest: by entry id, the number of the newest copy of the entry at the time of the request.
     :ivar damaged: ids of entries of the ledger that were damaged at some moment since the request.
     :ivar loaded: the entries that the read thread has loaded; None before that.
     """
@@ -139,7 +142,8 @@ class StorageLife:
         self._damaged[ledger_id] = set()
         for asked in self._asked:
             if asked.ledger_id == ledger_id:
-                asked.newest = {}  # allow any copy: this read may have begun before the ledger was deleted
+                # the read was requested before the ledger was deleted: accept any copy of an entry, or none
+                asked.newest = {}
         return ledger_id
 
     def _damage(self) -> object:
@@ -219,7 +223,10 @@ class StorageLife:
     # -- reads --
 
     def _ask(self) -> object:
-        """Request a read from disk, as a bookie does if the first entry is not in memory."""
+        """Choose an entry at random; if it is in no cache, request a read from disk, as a bookie does.
+
+        :returns: the ledger id and the entry id.
+        """
         ledger_id, entry_id = self._somewhere()
         if self._storage.cached(ledger_id, entry_id) is None:
             newest, damaged = dict(self._newest[ledger_id]), set(self._damaged[ledger_id])
@@ -253,18 +260,31 @@ class StorageLife:
         self._asked = left
 
     def _check(self, run: EntryRun, first: int, oldest: dict[int, int], damaged: set[int]) -> None:
-        """Check that no entry of ``run``, from ``first`` on, is older than its copy number in ``oldest``."""
+        """Check that no entry of ``run``, from ``first`` on, is older than the copy that it must at least be.
+
+        :param oldest: for each entry id, the number of this copy; later copies have higher numbers.
+        :param damaged: ids of entries that are not checked.
+        """
         for entry_id, copy in self._copies_of(run, first, "load", damaged).items():
             self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), f"load of {entry_id} of {run.ledger_id}")
 
     def _check_newest(self, run: EntryRun, first: int, way: str) -> None:
-        """Check that the entries of a ``run``, from ``first`` on, are the newest copies."""
+        """Check that the entries of a ``run``, from ``first`` on, are the newest copies; leave out damaged entries.
+
+        :param way: name of the method that returned the run, for error texts.
+        """
         newest = self._newest[run.ledger_id]
         for entry_id, copy in self._copies_of(run, first, way, self._damaged[run.ledger_id]).items():
             self._case.assertEqual(copy, newest.get(entry_id), f"{way} of entry {entry_id} of {run.ledger_id}")
 
     def _copies_of(self, run: EntryRun, first: int, way: str, damaged: set[int]) -> dict[int, int]:
-        """Return the copy number of each entry in a ``run``, from ``first`` on; leave out ``damaged`` entries."""
+        """Return, for each entry in ``run`` from ``first`` on, which of its copies it is; check its bytes.
+
+        Each new copy of an entry has a higher number.
+
+        :param way: name of the method that returned the run, for error texts.
+        :param damaged: ids of entries that are left out.
+        """
         self._case.assertTrue(run.first <= first <= run.last, way)
         copies = {}
         for entry_id in set(range(first, run.last + 1)).difference(damaged):
@@ -291,7 +311,7 @@ class StorageLife:
                 self._case.assertEqual(entry, drawn_entry(ledger_id, entry_id, _copy_of(entry)))
 
     def _read_from(self, ledger_id: int, first: int, count: int) -> None:
-        """Read entries by every kind of read: one by one, and as a run from caches, memory and disk."""
+        """Read entries by every method of the storage: ``scattered``, ``cached``, ``load`` and ``resident``."""
         newest, damaged = self._newest[ledger_id], self._damaged[ledger_id]
         storage = self._storage
         single = storage.scattered((ledger_id,) * count, [*range(first, first + count)], 10_000).entries

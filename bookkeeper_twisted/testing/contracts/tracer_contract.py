@@ -51,7 +51,10 @@ class TracerContract(SynchronousTestCase):
         raise NotImplementedError
 
     def calling(self, ids: SpanIds) -> AbstractContextManager[None]:
-        """Return a context manager; operations called in its ``with`` block are parts of a span with these ids."""
+        """Return a context manager that makes the span with these ids the current span.
+
+        Operations that are called in its ``with`` block become children of this span.
+        """
         raise NotImplementedError
 
     def reported(self) -> list[Reported]:

@@ -73,7 +73,7 @@ class WireProtocolContract(SynchronousTestCase):
     # ---- the tests -------------------------------------------------------------------------------------
 
     def test_interface(self) -> None:
-        """The protocol provides all names of ``IWireProtocol``, and has names for the configuration."""
+        """The protocol has all members of ``IWireProtocol``, and names by which a configuration selects it."""
         verifyObject(IWireProtocol, self.wire)
         self.assertTrue(self.wire.names)
         self.assertEqual({name.strip().lower() for name in self.wire.names}, self.wire.names)
@@ -110,7 +110,11 @@ class WireProtocolContract(SynchronousTestCase):
             self.assertEqual([each for reply in replies for each in reply.txn_ids], list(numbers))
 
     def test_expected_replies(self) -> None:
-        """The reply bytes that a client expects are those of a bookie that acknowledges all adds in order."""
+        """The reply bytes that ``encode_adds`` returns for the client are those that a bookie sends.
+
+        They are the replies of a bookie that acknowledges all adds in order; the client compares the received bytes
+        with them, so that it need not decode each reply.
+        """
         adds, found = self.adds(UNEVEN)
         _, expected = self.wire.encode_adds(adds, FIRST_NUMBER)
         self.assertEqual(len(expected), self.wire.add_reply_size * len(adds))
@@ -147,7 +151,7 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertEqual([reply.txn_id for reply in found], numbers)
 
     def test_batch_reads(self) -> None:
-        """A batch read carries all fields and a request number; its reply carries all returned entries."""
+        """A batch read is decoded with the values with which it was encoded; so is its reply, with all entries."""
         for flags, key in ((0, None), (FENCE | HIGH_PRIORITY, _KEY)):
             asked = self.wire.batch_read(LEDGER, 3, FIRST_NUMBER, 100, 5000, flags, key)
             (request,) = self.requests(self.wire.encode_batch_read(asked))

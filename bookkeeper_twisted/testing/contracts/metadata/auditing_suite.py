@@ -117,7 +117,10 @@ class AuditingSuite(MetadataSuite):
         self.assertEqual(await two.auditing.lost_bookie_delay(), 0)
 
     async def test_watch_of_the_delay(self) -> None:
-        """The listener of the delay is called with the present value, and after each write, even of an equal value."""
+        """A listener for the recovery delay of lost bookies is called with the present value, and after each write.
+
+        It is called even if the written value is equal to the old one.
+        """
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         end = one.auditing.watch_lost_bookie_delay(received.append)

@@ -198,7 +198,10 @@ class LedgerSuite(MetadataSuite):
         self.assertEqual([i async for i in ledgers.ledger_ids()], [(1 << 63) - 1])
 
     async def test_listing(self) -> None:
-        """A listing of ids between two bounds is ascending and complete, even over many pages (safety rule S8)."""
+        """A listing of ledger ids between two bounds is ascending and complete, even if it takes many pages.
+
+        Safety rule S8 of ``docs/architecture/durability.rst``: a bookie must not delete a ledger that exists.
+        """
         driver = await self.driver()
         ledgers = driver.ledgers
         ids = [(7 * i + 5) % 2048 * 3 for i in range(2048)]
@@ -263,7 +266,10 @@ class RegistrationSuite(MetadataSuite):
         await self.raises(MetadataError, two.registration.service_info("a:1"))
 
     async def test_id_of_another_session(self) -> None:
-        """While a session lives, another one can neither register nor unregister its bookie ids (safety rule S6)."""
+        """While a session lives, no other session can register or unregister a bookie id that it has registered.
+
+        This is a part of safety rule S6 of ``docs/architecture/durability.rst``: two bookies cannot use one id.
+        """
         one, two = await self.driver(), await self.driver()
         await one.registration.register_bookie("a:1", False, INFO)
         for read_only in (False, True):

@@ -64,7 +64,10 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """An underreplicated mark is replaced only if its version is the given one; a later call adds bookies to it."""
+        """An underreplicated mark is replaced only if its version is the given one.
+
+        If the ledger is marked again after that, the bookies are added to the replaced mark.
+        """
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
@@ -146,7 +149,10 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
     async def test_described_lock(self) -> None:
-        """The holder of a lock can replace its text; long texts are cut; the listeners of marks are not called."""
+        """The holder of a replication lock can replace the description that is stored with the lock.
+
+        A long description is cut.  The listeners of underreplicated marks are not called.
+        """
         one, two = await self.driver(), await self.driver()
         await one.underreplication.lock(5, "one")
         calls: list[Any] = []
@@ -164,7 +170,10 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(LedgerLockedError, two.underreplication.lock(5, "two"))
 
     async def test_lock_that_is_not_described(self) -> None:
-        """A driver cannot replace the text of another driver's lock; the text of a released lock is not stored."""
+        """To set the description of a lock has no effect if the driver does not hold the lock.
+
+        Another driver may hold it, or the driver has released it, or nobody has locked the ledger.
+        """
         one, two = await self.driver(), await self.driver()
         await one.underreplication.describe_lock(5, "nothing")
         self.assertEqual(await one.underreplication.locked_ledgers(), {})
@@ -234,7 +243,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertTrue(await two.underreplication.is_enabled())
 
     async def test_watch_of_the_switch(self) -> None:
-        """The listener of the switch is called with the present state, and after each change."""
+        """A listener is called with the present state of autorecovery (enabled or not), and after each change."""
         one, two = await self.driver(), await self.driver()
         received: list[Any] = []
         one.underreplication.watch_enabled(received.append)
