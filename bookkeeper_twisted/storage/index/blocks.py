@@ -201,7 +201,7 @@ def joined(packed: Sequence[bytes]) -> list[bytes]:
 
 
 def blocks_of(set_id: int, packed: Sequence[bytes]) -> list[Values]:
-    """Join sorted ``packed`` index rows to blocks; return, for each block, the result of :func:`block_values`.
+    """Join sorted ``packed`` index rows to blocks; return the values to insert into SQLite for each block.
 
     :param set_id: id of the block set (the blocks that one flush or merge wrote) to which they belong.
     :param packed: the rows, 36 bytes each.

@@ -1,5 +1,4 @@
-"""The SQLite file of an index, which tells where entries are stored: schema, connections, structure checks and errors.
-"""
+"""The SQLite file of an index, which tells where entries are: schema, connections, structure checks and errors."""
 
 import posixpath
 import sqlite3

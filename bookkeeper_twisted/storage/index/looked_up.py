@@ -16,8 +16,10 @@ from .recent_rows import cost_of
 from .rows import can_be_packed
 
 _PACKED_COST = (ROW_BYTES + 8) * 9 // 8 + 1
-"""The memory cost in bytes of a packed index row: its 36 bytes, 8 bytes for its first entry id, and 1/8 more, because
-the two arrays that store these reserve space for growth.
+"""The memory cost in bytes of a packed index row.
+
+These are its 36 bytes, 8 bytes for its first entry id, and 1/8 more, because the two arrays that store these reserve
+space for growth.
 """
 
 _LEDGER_COST = 800

@@ -30,8 +30,7 @@ it affects, so small chunks make it cheap.
 
 _Rows = tuple[IndexRow, ...]
 _Chunk = tuple[tuple[int, ...], _Rows]
-"""A chunk (part of a ledger's table of rows): the first entry id of each index row, and the index rows, at least one.
-"""
+"""A chunk, a part of a ledger's table: the first entry id of each of its index rows, and these rows, at least one."""
 
 
 class SortedRows:

@@ -107,7 +107,7 @@ class KnownSizes:
         self._write()
 
     def forget(self, file_id: int) -> None:
-        """Remove the size of the journal file ``file_id``, because this file will be deleted.
+        """Remove the recorded size of the journal file ``file_id``, because this file will be deleted.
 
         :raises OSError: the write failed.
         """

@@ -78,10 +78,12 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """The pieces (parts of index rows, or whole rows) whose records are read together.
+    """A step of the reads: the pieces that are read together.
+
+    A piece is the records of an index row, or a part of these records.
 
     :ivar n_bytes: number of bytes of all pieces.
-    :ivar n_entries: number of entries of all index rows that end in this step.
+    :ivar n_entries: number of entries of all index rows of which this step has the last piece.
     :ivar extents: the pages to read, sorted by log and offset.
     """
 
@@ -130,7 +132,7 @@ def extents_of(pieces: Sequence[RowPiece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> RowPiece:
-    """Return the next piece of an index row, that is the next part of its records.
+    """Return the next piece of an index row: the part of its records to read next.
 
     A piece that is not the last one of its row ends at the end of a page, so that no page is read twice.
 

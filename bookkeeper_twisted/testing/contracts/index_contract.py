@@ -85,7 +85,7 @@ class RunIndexContract(SynchronousTestCase):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """The index provides all names of ``IRunIndex``."""
+        """The index has all members of ``IRunIndex``."""
         index = self.make()
         verifyObject(IRunIndex, index.index if isinstance(index, PackedIndex) else index)
 
@@ -172,7 +172,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.last_entry(2), 7)
 
     def test_rows_ahead(self) -> None:
-        """One call returns the index row of an entry and the next rows of its ledger; no rows if the entry has none."""
+        """``rows_ahead`` returns the index row of an entry and the next rows of its ledger; no rows if it has none."""
         rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
         index = self.make()
         index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))

@@ -106,8 +106,7 @@ class AuditingSuite(MetadataSuite):
         await driver.auditing.withdraw()
 
     async def test_delay(self) -> None:
-        """The delay of audits after the loss of a bookie is the same for all drivers, and stays when they are closed.
-        """
+        """The recovery delay of lost bookies is the same for all drivers, and stays after the writer was closed."""
         one, two = await self.driver(), await self.driver()
         self.assertIsNone(await one.auditing.lost_bookie_delay())
         for seconds in (30, 0, 0):
