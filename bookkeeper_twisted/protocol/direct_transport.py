@@ -1,4 +1,4 @@
-"""A TCP transport that sends within the write call, and that sends several pieces of bytes without joining them.
+"""A TCP transport whose ``write`` sends the bytes at once, and which sends several byte strings without joining them.
 
 Twisted's own transport postpones every write to the next turn of the reactor.  For each write, the reactor adds the
 socket to the set of watched descriptors, waits for a write event, and removes the socket again.  Twisted also copies
@@ -87,7 +87,7 @@ def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
 
 
 DIRECT = not missing()
-"""Whether this version of Twisted has all the attributes that are needed to send inside the write call."""
+"""Whether this version of Twisted has all the attributes that this module needs; if not, the module is not used."""
 
 
 def unread_bytes(descriptor: int) -> int:
@@ -330,9 +330,9 @@ def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
 
     The reactor itself is never changed.
 
-    :param reactor: the reactor.  It is returned unchanged if its connections are not plain sockets, as those of a
-        reactor in memory or one for completion ports.
-    :param direct: False to return any reactor unchanged, for example because this version of Twisted lacks an
-        attribute.
+    :param reactor: the reactor.  It is returned unchanged if its connections are not plain sockets.  Examples are the
+        in-memory reactors of tests and Twisted's reactor for Windows completion ports.
+    :param direct: False to return every reactor unchanged.  This is the default if the installed version of Twisted
+        lacks an attribute that this module needs.
     """
     return _DirectReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

@@ -26,7 +26,10 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queue the frames of replies, to be written after a batch of work; drop them if the connection is closed.
+        """Queue the frames of replies; drop them if the connection is closed.
+
+        Replies that are made at about the same time, for example to all adds of one journal write, are written together
+        at the next flush of the bookie's connections.
 
         :param data: whole frames.
         :param count: number of replies in them.
@@ -35,24 +38,25 @@ class IServerConnection(Interface):
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
         """Queue one reply that consists of several byte strings; it is dropped if the connection is closed.
 
-        :param pieces: the parts of one frame.  The memory of a view must not change until the queued replies are
-            written; the view is copied only if the kernel does not accept all of it at once.
+        :param pieces: the parts of one frame.  The memory of a memoryview must not change until the next :meth:`flush`.
+            The bytes that the kernel does not accept in this flush are copied, so the memory may change afterwards.
         """
 
     def expect(n_bytes: int) -> None:
         """Count bytes of replies that are being prepared; all connections of the bookie share one limit for them.
 
-        :param n_bytes: number of bytes of replies that will be made; negative when counted bytes are now queued, or
-            will not be made.
+        :param n_bytes: number of bytes of replies that are now being prepared; negative to subtract counted bytes when
+            their replies are queued, or when their requests are dropped.
         """
 
     def flush() -> None:
-        """Write the replies that are queued on this connection now, before the batch of work ends."""
+        """Write the queued replies of this connection now, before the next flush of all connections of the bookie."""
 
     def turn_is_over() -> bool:
-        """Test whether this connection has used up its share of this reactor turn.
+        """Test whether this connection has used up its time in this iteration of the reactor.
 
-        :returns: if True, the session must stop; its ``writable`` is called in a later turn.
+        :returns: if True, the session must process no more requests now; its ``writable`` is called in a later
+            iteration.
         """
 
     def enter(state: ConnectionState) -> None:
@@ -78,9 +82,9 @@ class IServerConnection(Interface):
         """Write the queued replies, then begin the TLS handshake.
 
         :param encrypted: called when the handshake is complete and :attr:`principal` is known.
-        :param take: called with the next frame if the peer sends it unencrypted, before TLS; returns whether the frame
-            is accepted, otherwise the connection is closed.  If this is None, unencrypted bytes that have arrived
-            already are dropped, and unencrypted bytes that arrive later end the connection.
+        :param take: called if the peer sends one more unencrypted frame before TLS.  It returns True to accept the
+            frame, or False to close the connection.  None if no such frame is allowed: received bytes that are not
+            decoded yet are dropped, and unencrypted bytes that arrive later end the connection.
         """
 
     def end() -> None:
@@ -101,13 +105,14 @@ class IRequestSession(Interface):
     def received(items: Sequence[Any]) -> None:
         """Accept the requests of one chunk of received bytes; the connection then writes the queued replies.
 
-        :param items: requests, as runs or single messages, in the order of arrival.
+        :param items: the requests in the order of arrival.  An item is one request, or a run: one object for several
+            consecutive requests of the same kind.
         """
 
     def writable() -> None:
-        """Resume answering requests: the connection accepts replies again, or it may use time of this reactor turn.
+        """Resume answering requests, because the connection accepts replies again, or because it is scheduled now.
 
-        The outbox is flushed after the call, which writes the queued replies.
+        After the call, the queued replies of all connections of the bookie are written.
         """
 
     def lost() -> None:

@@ -1,9 +1,13 @@
 """Limits the log lines about peers, so that a peer that sends invalid requests cannot fill the log.
 
-The lines with one message template are a kind; each kind has a limit of its own.  So a peer that causes many lines of
-one kind does not suppress lines of other kinds.  A kind may have several causes, such as the reasons why users are
-refused; each cause has its own limit, too.  Omitted lines are counted, and the next logged line of their kind says how
-many were omitted.
+In each interval of :data:`INTERVAL` seconds, at most one line is logged for each combination of three things:
+
+- the host of the peer,
+- the *kind* of the line, which is its message template,
+- the *cause*, which may distinguish lines of one kind: for example, the reason why a user is refused.
+
+So a peer that causes many lines of one kind does not suppress other lines.  Omitted lines are counted, and the next
+logged line of their kind says how many were omitted.
 """
 
 import re
@@ -14,10 +18,13 @@ import attrs
 from twisted.internet.interfaces import IAddress
 
 INTERVAL = 60.0
-"""Seconds between two lines of one kind about peers of one host."""
+"""Minimum number of seconds between two lines with the same message template and cause about peers of one host."""
 
 MAX_HOSTS = 100
-"""Maximum number of hosts in the log lines of one kind in one interval; lines about further hosts are omitted."""
+"""Maximum number of hosts about which lines with one message template are logged in an interval.
+
+Lines about further hosts are omitted.
+"""
 
 
 def peer_name(address: IAddress | None) -> str:
@@ -27,7 +34,7 @@ def peer_name(address: IAddress | None) -> str:
 
 
 MAX_CAUSES = 16
-"""Maximum number of causes in the log lines of one kind about one host in one interval.
+"""Maximum number of different causes for which lines about one host, with one template, are logged in an interval.
 
 Lines with further causes are omitted.
 """
@@ -45,9 +52,9 @@ def cause_of(reason: str) -> str:
 
 @attrs.define(eq=False)
 class _LinesOfKind:
-    """A record of the logged and the omitted log lines of one kind.
+    """A record of the logged and the omitted lines with one message template.
 
-    :ivar logged_at: for each host, the time of the last logged line with each cause.
+    :ivar logged_at: the time of the last logged line, by host and then by cause.
     :ivar left_out: the number of lines that were omitted since the last logged line.
     """
 
@@ -56,7 +63,7 @@ class _LinesOfKind:
 
 
 class PeerLines:
-    """A logger that writes at most one line of a kind and cause for each host per :data:`INTERVAL`.
+    """A logger that limits repeated lines: one line per :data:`INTERVAL` for each host, message template and cause.
 
     :param seconds: returns the time of the clock.
     """
@@ -71,10 +78,10 @@ class PeerLines:
         """Log a line about a ``peer``, or count the line as omitted.
 
         :param write: the method of a logger that logs the line.
-        :param template: text with the names of fields in braces, including ``{peer}``.  It identifies the kind of the
-            line, so it must not contain text that a peer has sent.
+        :param template: text with the names of fields in braces, including ``{peer}``.  Lines with the same template
+            share a limit, so it must not contain text that a peer has sent.
         :param peer: host and port, or another name.
-        :param cause: why the line is logged; the lines with each cause have their own limit.
+        :param cause: why the line is logged; lines with different causes do not share a limit.
         """
         host, now = peer.rpartition(":")[0] or peer, self._seconds()
         kind = self._kinds.setdefault(template, _LinesOfKind())
@@ -93,5 +100,5 @@ class PeerLines:
 
 
 def _recent(causes: Mapping[str, float], now: float) -> dict[str, float]:
-    """Return the causes of lines that were logged in the last :data:`INTERVAL`, with the times of these lines."""
+    """Return the causes that were logged in the last :data:`INTERVAL` seconds, with the times of their log lines."""
     return {cause: at for cause, at in causes.items() if now - at < INTERVAL}

@@ -7,8 +7,8 @@ have 256 KiB.  So after the handshake, this layer encrypts and decrypts without 
 of one write by the protocol are encrypted and passed to the transport by one call (:mod:`.direct_transport`).
 
 A peer can cause OpenSSL itself to write: OpenSSL answers each KeyUpdate of TLS 1.3 that asks for an answer, and the
-protocol cannot prevent this.  So the layer stops reading while many such answers wait in a full transport.  It does not
-stop reading because other bytes wait: if both ends did so, each would wait for the other to read.
+protocol cannot prevent this.  So the layer stops reading while many such answers wait in a full transport.  Other
+waiting bytes do not stop the reading: if both ends stopped for such bytes, each would wait for ever for the other end.
 
 If TLS fails after the handshake, ``connectionLost`` of the protocol gets a
 :class:`~bookkeeper_twisted.security.reasons.BrokenTlsError`.  The same applies if the peer closes the connection
@@ -39,14 +39,17 @@ from ..security.records import RecordConnection, TlsError
 from .interfaces import IGatheringTransport
 
 MAX_IDLE_ANSWERS = 4 * 1024
-"""Maximum number of bytes that OpenSSL itself may write while a peer sends no data.
+"""Maximum number of bytes of OpenSSL's answers to KeyUpdates between two pieces of application data from the peer.
 
-Above it, the connection is dropped.  These are the answers to some hundred KeyUpdates.  Each KeyUpdate takes some 10
-us, and an honest peer sends at most one for many megabytes of data.
+It permits some hundred answers; above it, the connection is dropped.  Each KeyUpdate takes some 10 us, and an honest
+peer sends at most one for many megabytes of data.
 """
 
 MAX_ANSWERS = 4 * 1024
-"""Bytes of OpenSSL's answers to KeyUpdates in a full transport above which the layer stops reading from the peer."""
+"""Maximum number of bytes of OpenSSL's answers to KeyUpdates that wait in a full transport.
+
+Above it, the layer stops reading from the peer, so that the peer cannot cause more answers.
+"""
 
 SECONDS_TO_CLOSE = 5.0
 """Seconds after which a closing connection is dropped if the peer has not answered the close_notify."""
@@ -54,17 +57,21 @@ SECONDS_TO_CLOSE = 5.0
 
 @implementer(IPushProducer)
 class _Beneath:
-    """The transport of a TLS layer: it passes the layer's writes on to the transport of the connection.
+    """The transport of a TLS layer: it passes the layer's writes on to the TCP transport.
 
-    After :meth:`wait`, it collects the bytes of all writes until :meth:`go_on` writes all of them by one call.  This
-    object is the producer that the connection's transport pauses when it is full.
+    After the layer calls :meth:`wait`, written bytes are stored; :meth:`go_on` passes all of them on by one call.
+
+    This object is registered as the producer of the TCP transport.  When the TCP transport is full, it pauses this
+    object, which pauses the layer's own producer.
 
     :ivar is_closing: whether the connection is lost, or the layer has begun to close it.
     :ivar is_held: whether the protocol above the layer has stopped reading.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
-        """:param answers_wait: called with the number of bytes if OpenSSL itself has written to a full transport."""
+        """:param answers_wait: called with the number of bytes when OpenSSL has answered the peer's KeyUpdates while
+            the transport was full.
+        """
         self.is_closing = False
         self._transport = transport
         self._gathers = IGatheringTransport.providedBy(transport)
@@ -74,7 +81,7 @@ class _Beneath:
         self._is_full = False
         self.is_held = False
         self._is_put_off = False
-        self._answers = 0  # bytes that OpenSSL itself has written since the transport became full
+        self._answers = 0  # bytes of OpenSSL's answers to KeyUpdates since the transport became full
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -89,7 +96,7 @@ class _Beneath:
             self._waiting = []
 
     def go_on(self) -> int:
-        """Write the bytes collected since :meth:`wait` by one call; return their number."""
+        """Write, by one call, the bytes that the layer has written since :meth:`wait`; return their number."""
         waiting, self._waiting = self._waiting, None
         if not waiting:
             return 0
@@ -111,7 +118,10 @@ class _Beneath:
             self._transport.write(b"".join(pieces))
 
     def count_answers(self, n_bytes: int) -> None:
-        """Count bytes that OpenSSL itself has written to a full transport; stop reading if they are too many."""
+        """Count bytes of OpenSSL's answers to KeyUpdates of the peer while the transport is full.
+
+        If these bytes are too many, stop reading from the peer.
+        """
         if not self._is_full or not n_bytes or self.is_closing:
             return
         self._answers += n_bytes
@@ -120,12 +130,15 @@ class _Beneath:
             self._answers_wait(n_bytes)
 
     def hold(self, is_held: bool) -> None:
-        """Stop or resume reading, as the protocol wants; do not resume while too many of OpenSSL's answers wait."""
+        """Stop or resume reading, as the protocol above the layer requests.
+
+        Do not resume while OpenSSL's answers to KeyUpdates that wait in the transport are too many.
+        """
         self.is_held = is_held
         self._read_or_wait()
 
     def put_off(self, is_put_off: bool) -> None:
-        """Stop or resume reading, because received bytes wait to be decrypted in a later turn of the reactor."""
+        """Stop reading while received bytes wait to be decrypted in a later turn of the reactor, or resume it."""
         self._is_put_off = is_put_off
         self._read_or_wait()
 
@@ -190,7 +203,9 @@ class _Receiver:
     """A wrapper of the protocol above a TLS layer: it passes on the plain text of several records by one call."""
 
     def __init__(self, protocol: Any, reason_of: Callable[[Failure], Failure]) -> None:
-        """:param reason_of: converts the reason of Twisted's layer to the reason that the protocol gets."""
+        """:param reason_of: converts the reason with which Twisted's layer calls ``connectionLost`` to the reason that
+            is passed to the protocol.
+        """
         self.protocol = protocol
         self._reason_of = reason_of
         self.is_open = False
@@ -227,10 +242,14 @@ class _Receiver:
 
 @implementer(IGatheringTransport, IConsumer)
 class TlsLayer(TLSMemoryBIOProtocol):
-    """The TLS layer of one connection: the protocol of its transport, and the transport of its protocol.
+    """The TLS layer of one connection.
+
+    For the TCP transport, the layer is the protocol that receives encrypted bytes.  For the protocol that sends
+    plain text, the layer is the transport.
 
     :ivar bytes_accepted: number of encrypted bytes that the kernel has accepted.
-    :ivar unread: number of encrypted bytes that the kernel has accepted and the peer has not confirmed; 0 if unknown.
+    :ivar unread: number of encrypted bytes that the kernel has accepted and that the peer's TCP has not confirmed; 0 if
+        unknown.
     """
 
     def __init__(
@@ -241,7 +260,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._below = _Beneath(transport, answers_wait)
         self._clock = clock
         self._closing: IDelayedCall | None = None
-        self._idle_answers = 0  # bytes that OpenSSL itself has written since the peer last sent data
+        self._idle_answers = 0  # bytes of OpenSSL's answers to KeyUpdates since the peer last sent data
         self._records: RecordConnection | None = None  # set when the handshake is complete
         super().__init__(factory, self._above, False)
 
@@ -281,7 +300,10 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._above.pass_on()
 
     def _receive(self, data: bytes) -> int:
-        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL itself wrote in answer."""
+        """Pass encrypted bytes to Twisted's layer; return the number of bytes that OpenSSL wrote for the peer.
+
+        OpenSSL writes for example handshake messages, and answers to KeyUpdates.
+        """
         self._below.wait()
         try:
             super().dataReceived(data)
@@ -293,7 +315,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         return n_bytes
 
     def _decrypt(self, records: RecordConnection, data: bytes) -> int:
-        """Decrypt received bytes; return the number of bytes that OpenSSL itself wrote in answer."""
+        """Decrypt received bytes; return the number of bytes of OpenSSL's answers, such as those to KeyUpdates."""
         if text := records.decrypt(data):
             self._above.dataReceived(text)
         answers = records.take()
@@ -312,7 +334,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
             self._below.write_pieces(records.encrypt(pieces))
             if not records.has_failed:
                 return
-            pieces = [b"."]  # one byte is enough: Twisted's layer fails to encrypt it, and closes the connection
+            pieces = [b"."]  # TLS has failed: pass any byte to Twisted's layer, which then closes the connection
         self._below.wait()
         try:
             super().write(b"".join(pieces))
@@ -383,7 +405,8 @@ def begin_tls(
         message, or waits for an answer.
     :param creator: makes the TLS connection: an ``IOpenSSLServerConnectionCreator`` or
         ``IOpenSSLClientConnectionCreator``.
-    :param answers_wait: called with the number of bytes if OpenSSL itself has written to a full transport.
+    :param answers_wait: called with the number of bytes when OpenSSL has answered KeyUpdates of the peer while the
+        transport was full.
     :param layer_of: the class of the layer.
     :returns: the layer, which is the transport of the protocol from now on.
     """

@@ -1,16 +1,19 @@
-"""Divides the time of each reactor turn among the connections of a bookie, so that small requests go first.
+"""Divides the time of the reactor thread among the connections of a bookie, so that small requests wait little.
 
-In one turn of the reactor, the requests of all connections together may take :data:`TURN` seconds.  Bytes that arrive
-when this time is used up are stored undecoded, and their connection waits for a later turn.  One connection may take
-:data:`SHARE` seconds at a time.  Waiting connections are served in this order.  First come connections with few stored
-bytes, and connections that were stopped before they used up their share.  Then come connections with many stored
-bytes.  Last, in rotation, come connections that used up their share; at least one of them is served in each turn.  So a
-peer with small requests waits only for a turn or two, whatever other peers request.
+A *turn* is one iteration of the reactor.  These are the rules:
 
-A peer is *untrusted* until it has sent a request, and has completed TLS and authentication.  Untrusted peers never use
-the time of other peers: their handshakes, tokens and refused requests together may take :data:`UNTRUSTED_TURN` seconds
-of each turn.  In this time, peers that have begun a handshake and new peers are served alternately, so that neither
-kind of peer can use all of it.
+- In one turn, the requests of all connections together may take :data:`TURN` seconds.
+- One connection may process requests for :data:`SHARE` seconds (its *share*) without a break.
+- A connection whose bytes arrive when the time of the turn is used up stores them undecoded.  It waits for a later
+  turn.  A connection that had to stop in the middle of its requests also waits.
+- In a later turn, waiting connections are served in this order: first those with few stored bytes, and those that were
+  stopped before their share was used up; then those with many stored bytes; last, in rotation, those that used up
+  their share.  At least one of the last kind is served in each turn.
+- A peer is *untrusted* until it has sent a request, and has completed TLS and authentication.  The handshakes, tokens
+  and refused requests of all untrusted peers together may take :data:`UNTRUSTED_TURN` additional seconds in each turn.
+  New peers and peers that have begun a handshake are served alternately, so that neither kind uses all of this time.
+
+So a peer with small requests waits only for a turn or two, whatever other peers request.
 """
 
 from collections.abc import Callable
@@ -20,27 +23,30 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 TURN = 0.02
-"""Seconds of a reactor turn after which no connection begins another request."""
+"""Seconds that the requests of all trusted peers together may take in one turn of the reactor.
+
+When they are used up, no connection begins another request in this turn.
+"""
 
 UNTRUSTED_TURN = 0.005
-"""Seconds of a reactor turn after which nothing more is done for untrusted peers."""
+"""Seconds that the work for all untrusted peers together may take in one turn of the reactor."""
 
 SHARE = 0.005
-"""Seconds for which one connection may process requests without a break; after them, it begins no other request."""
+"""Seconds for which one connection may process requests without a break; then it must let other connections run."""
 
 SMALL_SHARE = 0.001
-"""Seconds for which a connection that has waited may process requests.
+"""Seconds for which a connection that had to wait for this turn may process requests.
 
-They are fewer than :data:`SHARE`, because other connections wait, too.
+This time is shorter than :data:`SHARE`, because other connections wait at the same time.
 """
 
 SMALL = 4096
 """A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
 
 _COUNTED = 0.001
-"""If requests took at least this number of seconds, a delayed call resets the measured time in the next turn.
+"""Seconds of work in a turn below which no delayed call is scheduled to reset the measured time in the next turn.
 
-For less time, no call is scheduled: it would take as long as the requests.
+The delayed call would take as long as such short work.
 """
 
 
@@ -50,14 +56,14 @@ class Waiting(Protocol):
     def take_turn(self) -> None: ...
 
     def abort(self) -> None:
-        """Drop the connection, because ``take_turn`` has raised an error."""
+        """Drop the connection, because the processing of its requests (``take_turn``) has raised an error."""
 
 
 class _Budget:
-    """The time of a reactor turn for one kind of peers.
+    """A limit on the time for the requests of trusted peers, or of untrusted peers, in each turn of the reactor.
 
-    :ivar most: the limit in seconds: when it is used up, no other work begins in this turn.
-    :ivar spent: seconds of the present turn that were used.
+    :ivar most: the limit in seconds: when it is reached, no other work for these peers begins in this turn.
+    :ivar spent: seconds that were used in the current turn.
     """
 
     __slots__ = ("most", "spent")
@@ -74,7 +80,9 @@ class _Budget:
 class Turns:
     """A scheduler of connections: it decides which of them may process requests now, and for how long.
 
-    :param flush: a function that writes the replies made so far.
+    The work for untrusted peers is measured, limited and queued separately (see the module docstring).
+
+    :param flush: a function that writes the queued replies of all connections.
     """
 
     _log = Logger()
@@ -104,7 +112,7 @@ class Turns:
         return self._trusted.is_spent
 
     def is_spent_for(self, is_untrusted: bool) -> bool:
-        """Test whether the time of this reactor turn for one kind of peers is used up.
+        """Test whether the time for trusted or for untrusted peers in this reactor turn is used up.
 
         :param is_untrusted: True for untrusted peers, False for all other peers.
         """
@@ -114,8 +122,8 @@ class Turns:
         """Begin to measure the time of the work for a connection.
 
         :param is_untrusted: whether the peer is untrusted.
-        :returns: False if a measurement has begun already: the work for another connection, which is measured, has
-            caused this work.  If True, :meth:`end` must be called after the work.
+        :returns: False if other work, which has caused this work, is being measured already; its time then includes
+            the time of this work.  If True, :meth:`end` must be called after the work.
         """
         if self._began is not None:
             return False
@@ -124,7 +132,7 @@ class Turns:
         return True
 
     def end(self) -> float:
-        """End the measurement that :meth:`begin` began; return the measured seconds."""
+        """Stop measuring the time of the work for a connection (see :meth:`begin`); return the measured seconds."""
         assert self._began is not None
         seconds = self._clock.seconds() - self._began
         self._measured.spent += seconds
@@ -134,17 +142,20 @@ class Turns:
         return seconds
 
     def is_over(self) -> bool:
-        """Test whether the connection whose requests are being processed must stop in favour of other connections."""
+        """Test whether the connection whose requests are being processed must stop now.
+
+        It must stop if it has used up its own time, or if the time for all connections in this turn is used up.
+        """
         if self._began is None:
             return self.is_spent
         elapsed = self._clock.seconds() - self._began
         return elapsed >= self._share or self._measured.spent + elapsed >= self._measured.most
 
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
-        """Call ``take_turn`` of a ``connection`` in a later turn of the reactor.
+        """Queue a ``connection``: call its ``take_turn`` in a later turn of the reactor.
 
-        :param n_bytes: number of bytes that were received but not decoded; None if the connection was stopped after
-            some of its requests.
+        :param n_bytes: number of bytes that were received but not decoded; None if the connection had to stop in the
+            middle of its decoded requests.
         """
         if n_bytes is None:
             has_had_share = self._began is not None and self._clock.seconds() - self._began >= self._share
@@ -155,7 +166,9 @@ class Turns:
         self._go_on_later()
 
     def wait_untrusted(self, connection: Waiting, begins: bool = False) -> None:
-        """Call ``take_turn`` of a ``connection`` with an untrusted peer in a later turn of the reactor.
+        """Queue a ``connection`` with an untrusted peer: call its ``take_turn`` in a later turn of the reactor.
+
+        The untrusted peers that wait are called after all other peers.
 
         :param begins: whether the peer is new, so that its handshake has not begun yet.
         """
@@ -163,7 +176,7 @@ class Turns:
         self._go_on_later()
 
     def withdraw(self, connection: Waiting) -> None:
-        """Remove a ``connection`` from those that wait for a turn, if it is among them."""
+        """Remove a ``connection`` from the waiting connections, if it is among them."""
         for waiting in (self._little, self._much, self._more, self._beginning, self._entering):
             waiting.pop(connection, None)
 
@@ -180,15 +193,15 @@ class Turns:
             self._next = self._clock.callLater(0, self._go_on)
 
     def _go_on(self) -> None:
-        """Let waiting connections process requests, each connection once, until the time of this turn is used up."""
+        """Let each waiting connection process requests once, until the time for requests in this turn is used up."""
         self._next = None
         self._trusted.spent = self._untrusted.spent = 0.0
         is_owed = bool(self._more)
         for _ in range(self._n_waiting):
             if self._trusted.is_spent:
                 break
-            # Reserve the last share of each turn for a connection that has used up a share before: otherwise new
-            # requests of other connections could delay it for ever.
+            # Reserve the last SHARE seconds of each turn for a connection in _more, which used up its time when it was
+            # last served: otherwise new requests of other connections could delay it for ever.
             is_last = is_owed and self._trusted.spent >= TURN - SHARE
             waiting = (self._more if is_last else self._little) or self._little or self._much or self._more
             is_owed = is_owed and waiting is not self._more
@@ -203,9 +216,10 @@ class Turns:
             self._go_on_later()
 
     def _serve(self, waiting: dict[Waiting, None], share: float, is_untrusted: bool) -> None:
-        """Let the first of the ``waiting`` connections process requests.
+        """Let the first of the ``waiting`` connections process requests for at most about ``share`` seconds.
 
-        :param share: seconds after which this connection begins no other request.
+        :param share: after this many seconds, the connection begins no other request.
+        :param is_untrusted: whether the peers of the ``waiting`` connections are untrusted.
         """
         connection = next(iter(waiting))
         del waiting[connection]

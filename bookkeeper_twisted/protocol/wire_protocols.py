@@ -46,7 +46,8 @@ class ClientWires:
     def sockets(self, wire: IWireProtocol, limit: int) -> int:
         """Return the maximum number of sockets to a bookie that use the protocol ``wire``; 0 for no limit.
 
-        If the two protocols differ, one socket of the ``limit`` is for the protocol :attr:`complete`.
+        If :attr:`main` and :attr:`complete` differ, the protocol ``complete`` gets one socket, and the protocol
+        ``main`` gets the rest of ``limit``.  If they are the same protocol, it gets all sockets.
 
         :param limit: maximum number of sockets of both protocols together; 0 for no limit.
         """

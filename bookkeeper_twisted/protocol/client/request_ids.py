@@ -17,10 +17,9 @@ CONNECTION_FLOW = 0
 class FlowIds:
     """An allocator of the flow ids of one client; a flow is the requests of one ledger handle.
 
-    It never returns 0.  It also returns no id that a flow still uses, or that a late reply may still contain.
-
-    A flow holds its id, and each connection that still expects replies to this flow holds the id, too.  Otherwise a
-    late reply could be matched with a request of the next flow with the same id.
+    It never returns 0.  It also returns no id that a flow still uses, or that a late reply may still contain: such a
+    reply could be matched with a request of a new flow with the same id.  So each id has a count of *holders*: its
+    flow, and each connection that still expects replies to this flow.  An id is free when it has no holder.
     """
 
     def __init__(self, following: int = 1) -> None:
@@ -32,7 +31,10 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """Return a free flow id (the id of a ledger handle), with one holder counted."""
+        """Return a free flow id for a new ledger handle; the handle must pass it to :meth:`release` when it is closed.
+
+        Until then, no other handle gets the id.
+        """
         while self._following in self._holders:
             self._advance()
         flow_id = self._following
@@ -44,7 +46,7 @@ class FlowIds:
         self._following = self._following % MAX_FLOW_ID + 1
 
     def hold(self, flow_id: int) -> None:
-        """Add a holder of a flow id: a connection that still needs the id, so that no other flow gets it.
+        """Add a holder of a flow id, a connection that expects replies to the flow, so that no other flow gets the id.
 
         :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
         """
@@ -69,7 +71,7 @@ class RequestIds:
     __slots__ = ("flow_id", "_sequence", "_wrapped")
 
     def __init__(self, flow_id: int, sequence: int = 0) -> None:
-        """:param sequence: the low half of the first id."""
+        """:param sequence: the number of the first request; a request id is the flow id followed by this number."""
         self.flow_id = flow_id
         self._sequence = sequence
         self._wrapped = False

@@ -102,10 +102,10 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return how many items at the head of a flow's queue belong to the next write, and the size of their frames.
+    """Return the number of list items at the head of a flow's queue to add to the next block, and their frames' size.
 
-    The frames that one call of :meth:`WriteQueue.put` added are one item.  The first item always belongs to the next
-    write, even if it exceeds the limits.
+    :param queue: a flat list of pairs: the frames that one call of :meth:`WriteQueue.put` added, and the number of
+        their requests.  At least the first pair is added to the block, even if it exceeds the limits of a flow.
     """
     size = events = 0
     for at in range(0, len(queue), 2):

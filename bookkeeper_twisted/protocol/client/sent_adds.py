@@ -25,7 +25,7 @@ _MOST_COMPARED = 100
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
 class SentAdds:
-    """Add requests that were sent in one write; the bookie answers each of them separately.
+    """Add requests that were sent together in one write; the bookie answers each of them separately.
 
     :ivar flow: the flow (ledger handle) that sent them.
     :ivar order: number of this object in the order in which the connection has sent requests.
@@ -33,8 +33,9 @@ class SentAdds:
     :ivar indexes: the indexes of the adds: 0 up to, but not including, ``count``.
     :ivar replies: the bytes of the replies if all adds succeed; empty if they are not known in advance.
     :ivar numbers: the request ids of the adds; None in a protocol without request ids (V2).
-    :ivar again: whether the adds have no request numbers and their entries may have been sent before.
-    :ivar done: callback for the outcomes; None once the adds were given up.
+    :ivar again: whether late replies to earlier adds of the same entries could be mistaken for the replies to these
+        adds.  True if the replies have no request numbers (V2), and the entries may have been sent before.
+    :ivar done: callback for the outcomes; None after the client has stopped waiting for the replies.
     :ivar n_answered: number of answered adds.
     """
 
@@ -60,7 +61,10 @@ class SentAdds:
         return self.count - self.n_answered
 
     def keys(self) -> Sequence[Key]:
-        """Return the keys of all unanswered adds, in the order of the requests."""
+        """Return the keys of all unanswered adds, in the order of the requests.
+
+        A key is the request number; in a protocol without request numbers, it is the pair of ledger id and entry id.
+        """
         at = self.n_answered
         if self.numbers is not None:
             return self.numbers[at:]
@@ -69,7 +73,7 @@ class SentAdds:
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
-        """Test whether one of the ``keys`` is the key of an unanswered add."""
+        """Test whether one of the ``keys`` (:data:`Key`) is the key of an unanswered add."""
         return not keys.isdisjoint(self.keys() if self._index_by_key is None else self._index_by_key)
 
     def ids_at(self, indexes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
@@ -106,7 +110,7 @@ class SentAdds:
         return range(first, first + count)
 
     def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
-        """Mark the adds with the given ``keys`` as answered.
+        """Mark the adds with the given ``keys`` (:data:`Key`) as answered.
 
         :returns: the indexes of these adds, and the keys that belong to none of the unanswered adds.
         """
@@ -117,7 +121,7 @@ class SentAdds:
                 self.n_answered += count
                 return range(at, at + count), keys[count:]
             if len(keys) < _FEW and not any(key in wanted for key in keys):
-                return (), keys  # none of the replies answers these adds, so do not make the map of keys
+                return (), keys  # no reply belongs to these adds: do not build the dictionary of their keys
             self._index_by_key = dict(zip(wanted, range(at, self.count), strict=True))
         found, others, take = list[int](), list[Key](), self._index_by_key.pop
         for key in keys:
@@ -130,9 +134,9 @@ class SentAdds:
         return found, others
 
     def part(self, indexes: Sequence[int], is_mistaken: bool = False) -> "AddsPart":
-        """Return an object for the adds with the given ``indexes``, which were answered just now.
+        """Return an AddsPart for the adds with the given ``indexes``, which were answered just now.
 
-        Its ``size`` is a part of :attr:`size`; the sizes of all such objects add up to :attr:`size`.
+        Its ``size`` is the part of :attr:`size` that belongs to these adds: the sizes of all parts add up to the whole.
 
         :param is_mistaken: whether the replies have other ledger or entry ids than the adds.
         """
@@ -140,7 +144,7 @@ class SentAdds:
         return AddsPart(self, indexes, size, is_mistaken)
 
     def give_up(self) -> "AddsPart":
-        """Stop waiting for the replies to all unanswered adds; return an object for these adds.
+        """Stop waiting for the replies to all unanswered adds; return an AddsPart with these adds.
 
         Other requests must not use their keys (ledger and entry) yet, because replies may still come.
         """
@@ -152,7 +156,10 @@ class SentAdds:
 
 
 class NamedEntries:
-    """The entries that numbered replies name, to be compared with the entries in the requests with these numbers.
+    """Checks that replies with request numbers are about the entries of their requests.
+
+    A reply is matched with its add by the request number.  It also contains a ledger id and an entry id; a correct
+    bookie copies both from the request.
 
     :param replies: the replies, in the order of arrival.
     """
@@ -168,10 +175,12 @@ class NamedEntries:
         """Test whether the replies have the ledger and entry ids of the adds that they answer.
 
         If many replies are in the order of the adds, only the first and the last are compared.  To compare all of them
-        would cost a client 3 % of the time of large appends.  This method must be called for the result of every call
-        of :meth:`SentAdds.take`, in the same order.
+        would cost a client 3 % of the time of large appends.
 
-        :param sent: the adds of one write.
+        This object stores its position in the replies.  So this method must be called after every call of
+        :meth:`SentAdds.take` that returned indexes, in the same order.
+
+        :param sent: the adds that were sent in one write.
         :param indexes: the indexes of the answered adds in ``sent``.
         """
         replies = self._replies
@@ -196,9 +205,9 @@ class NamedEntries:
 
 
 class AddsPart:
-    """Some adds of one write: those that were answered, or given up, at the same time.
+    """Some of the adds that were sent together: all that were answered, or that timed out, at the same time.
 
-    :ivar count: number of these adds.
+    :ivar count: number of the adds in this part.
     :ivar size: total size in bytes of their frames.
     :ivar is_mistaken: whether the replies to these adds have other ledger or entry ids than the adds.
     """
@@ -216,11 +225,14 @@ class AddsPart:
 
 
 Answered = SentAdds | AddsPart
-"""Answered adds: all adds of one write, or a part of them."""
+"""Adds that received replies answer: all adds that were sent together, or a part of them."""
 
 
 class EntrySet:
-    """A set of entries of many ledgers.  One call adds, finds or removes consecutive entries, without a loop."""
+    """A set of the entries of many ledgers for which an add is outstanding on a connection.
+
+    Each method processes many entries by one call, because a call for each entry would take longer.
+    """
 
     __slots__ = ("_by_ledger",)
 

@@ -22,7 +22,10 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import ReadReply
 
 NUMBERED = None
-"""The *scope* of request numbers, in which they are unique; the scope of entry ids is the id of their ledger."""
+"""The *scope* of request numbers: outstanding V3 reads are found by the pair (NUMBERED, request number).
+
+Outstanding V2 reads are found by the pair (ledger id, entry id).
+"""
 
 
 @attrs.define(eq=False, repr=False, weakref_slot=False)
@@ -68,10 +71,11 @@ class SentReads:
 
 
 class ReadsById:
-    """An index of outstanding reads: it maps the scope and id of a read to its SentReads (reads sent together).
+    """An index of outstanding reads.
 
-    If a read was given up but may still be answered, the index maps its id to None.  A scope is a ledger id, or
-    NUMBERED for request numbers (see the module docstring).
+    It maps the pair (ledger id, entry id) of a V2 read, or (NUMBERED, request number) of a V3 read, to its SentReads:
+    the reads that were sent together with it.  If the client no longer waits for a read but its reply may still come,
+    the index maps the pair to None, so that no other read gets the late reply.
     """
 
     __slots__ = ("_scopes",)
@@ -94,10 +98,11 @@ class ReadsById:
         self._scopes.setdefault(reads.scope, {}).update(zip(reads.ids, repeat(reads)))
 
     def find(self, scope: int | None, read_id: int) -> tuple[SentReads | None, bool]:
-        """Return the SentReads with the read ``read_id``, and whether this id is in use.
+        """Return the SentReads that contains the read ``read_id``, and whether the id is known.
 
-        :param scope: the scope of the id: the id of a ledger, or NUMBERED.
-        :returns: None instead of SentReads if the id is not in use, or if its read was given up.
+        :param scope: the ledger id if ``read_id`` is an entry id; NUMBERED if it is a request number.
+        :returns: (None, False) if no outstanding read has this id; (None, True) if the client no longer waits for the
+            reply to this read.
         """
         known = self._scopes.get(scope, {})
         return known.get(read_id), read_id in known
@@ -105,7 +110,7 @@ class ReadsById:
     def of(self, reads: SentReads, ids: Sequence[int]) -> int:
         """Return how many ids at the beginning of ``ids`` belong to ``reads``.
 
-        :param ids: ids in the scope of ``reads``.
+        :param ids: ids from replies: request numbers if ``reads`` have request numbers, else entry ids of their ledger.
         """
         found = list(map(self._scopes[reads.scope].get, ids))
         if found.count(reads) == len(found):
@@ -115,8 +120,8 @@ class ReadsById:
     def remove(self, scope: int | None, ids: Iterable[int]) -> None:
         """Free ``ids``, so that other reads may use them.
 
-        :param scope: the scope of the ids: the id of a ledger, or NUMBERED.
-        :param ids: ids in use; an id may occur twice, because a broken bookie may send a reply twice.
+        :param scope: the ledger id if ``ids`` are entry ids; NUMBERED if they are request numbers.
+        :param ids: ids that are in the index; an id may occur twice, because a broken bookie may send a reply twice.
         """
         known = self._scopes[scope]
         deque(map(known.pop, ids, repeat(None)), maxlen=0)
@@ -128,10 +133,10 @@ class ReadsById:
         self._scopes.clear()
 
     def give_up(self, reads: SentReads, keep_in_use: bool) -> int:
-        """Remove the unanswered reads of ``reads``.
+        """Stop waiting for the unanswered reads of ``reads``.
 
         :param keep_in_use: whether no other read may use their ids until their late replies arrive.
-        :returns: the number of removed reads.
+        :returns: the number of these reads.
         """
         known = self._scopes.get(reads.scope, {})
         ids = [each for each in reads.ids if known.get(each) is reads]

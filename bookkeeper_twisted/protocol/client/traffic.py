@@ -23,8 +23,8 @@ class Traffic:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._recent = 0.0
-        # ``_fresh`` plus the writer's total of written bytes is the number of bytes that are not in ``_recent`` yet.
-        # So ``_fresh`` is usually negative.
+        # Bytes counted by wrote(), minus the writer's total of written bytes at the last update of ``_recent``.  So the
+        # next update adds ``_fresh`` plus the writer's new total to ``_recent``.
         self._fresh = 0.0
         self._at = now()
         self._writer: RequestWriter | None = None
@@ -46,7 +46,7 @@ class Traffic:
         return 0 if self._in_flight is None else self._in_flight.unacknowledged
 
     def wrote(self, size: float) -> None:
-        """Count ``size`` bytes as recently written; they are an estimate of bytes that requests will write here."""
+        """Count in advance ``size`` bytes, an estimate of the bytes that a new ledger handle will soon write here."""
         self._fresh += size
 
     def recent(self) -> float:
@@ -61,5 +61,8 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """Return the load in bytes; new requests use the connection with the lowest load."""
+        """Return the size in bytes of the unanswered requests plus the number of recently written bytes.
+
+        New ledger handles use the connection with the lowest load.
+        """
         return self.unacknowledged + self.recent()

@@ -1,4 +1,5 @@
-"""A bookie's end of connections: decodes received chunks to requests, writes all replies of a batch by one call.
+"""A bookie's end of connections: decodes received bytes to requests, and writes queued replies together.
 
-:mod:`.connection` is the ``Protocol`` and its factory, :mod:`.outbox` flushes connections once for each batch.
+:mod:`.connection` is the ``Protocol``.  :mod:`.outbox` writes all replies that were made at about the same time, for
+example to the adds of one journal write, by one call for each connection.
 """

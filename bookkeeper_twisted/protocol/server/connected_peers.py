@@ -39,7 +39,7 @@ class TimedConnection(Protocol):
     def is_late(self, latest: float) -> bool:
         """Test whether the peer began a frame or its authentication before ``latest`` and has not completed it.
 
-        A peer is not late while the bookie does not read from it.
+        While the bookie does not read from the peer, the result is False.
         """
 
     def end(self) -> None: ...
@@ -74,10 +74,10 @@ class ConnectedPeers(Generic[C]):
         return iter(self._connections)
 
     def admit(self, connection: C) -> bool:
-        """Admit a new connection; at the limit, first end the connection that has been idle longest.
+        """Admit a new connection; at the maximum number, first end the connection that has been idle longest.
 
-        :returns: False if the limit is reached and no connection is idle, or if the address has too many connections.
-            The caller must then close the new connection.
+        :returns: False if the bookie has the maximum number of connections and none of them is idle, or if the peer's
+            IP address has too many connections.  The caller must then close the new connection.
         """
         if not self._shares.may_connect(connection):
             self._refuse_share(connection, self._metrics.refused_addresses, "its address has too many connections")
@@ -169,7 +169,7 @@ class ConnectedPeers(Generic[C]):
             )  # fmt: skip
 
     def left(self, connection: C) -> None:
-        """Remove a ``connection`` that has ended; after the last one, the Deferred of :meth:`when_gone` fires."""
+        """Remove an ended ``connection``; if it was the last one, the Deferred of :meth:`when_gone` fires."""
         self._connections.pop(connection, None)
         self._shares.left(connection)
         self._leaving.discard(connection)
@@ -180,7 +180,7 @@ class ConnectedPeers(Generic[C]):
             self._gone.callback(None)
 
     def stop(self) -> None:
-        """Stop looking for connections whose peers are late."""
+        """Stop the regular search for connections whose peers exceed a time limit."""
         self._stopped = True
         self._sweeps.stop()
 

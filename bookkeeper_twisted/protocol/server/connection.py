@@ -49,15 +49,17 @@ time limit is tested.
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """A bookie's connection to one peer.  It is the producer of replies, which its transport pauses when full.
+    """A bookie's connection to one peer.
 
-    :ivar is_untrusted: whether the peer is untrusted: it has sent no request yet, or has not completed TLS or
-        authentication.
+    It is registered as the producer of its transport.  So the transport pauses the making of replies while its own
+    buffer is full.
+
+    :ivar is_untrusted: whether the peer has sent no request yet, or has not completed TLS or authentication.
     :ivar heard_at: time in seconds at which bytes were last received.
-    :ivar has_asked: whether the peer has sent a complete frame.
+    :ivar has_asked: whether the peer has ever sent a complete frame.
     :ivar expecting_since: the time in seconds at which the peer began a frame or its authentication, which it must
-        complete within a time limit.  None between frames: V2 clients and pools open connections long before their
-        first request, so they have no limit then.
+        complete within a time limit.  None while no frame is incomplete: there is no time limit for the next frame,
+        because clients may open connections long before their first request.
     """
 
     _log = Logger()
@@ -188,8 +190,8 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.peers.left(self)
-            # The end of this session may have freed permits, and requests of other connections may have been answered:
-            # write their replies.
+            # The end of this session may have allowed waiting requests of other connections to be processed: write
+            # their replies now.
             self._factory.outbox.flush()
 
     def pauseProducing(self) -> None:
@@ -272,7 +274,7 @@ class ServerConnection(Protocol):
     def is_late(self, latest: float) -> bool:
         """Test whether the peer began a frame or its authentication before ``latest`` and has not completed it.
 
-        A peer is not late while the bookie does not read from it, or while the connection is being closed.
+        While the bookie does not read from the peer, or the connection is being closed, the result is False.
         """
         if self._held or (self._waits and not self.is_untrusted) or self.state in _ENDING:
             return False
@@ -371,9 +373,9 @@ class ServerConnection(Protocol):
 
     @property
     def expects_more(self) -> bool:
-        """Whether the peer has sent a part of a frame; False while received bytes wait to be decoded.
+        """Whether the peer has sent only a part of a frame.
 
-        The rest of the frame may be among the waiting bytes.
+        While received bytes wait to be decoded, it is False, because they may contain the rest.
         """
         return self._decoder.incomplete > 0 and not self._put_off
 
@@ -395,7 +397,7 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """Stop or resume reading requests from the peer.  The peer is not late while the bookie does not read from it.
+        """Stop or resume reading requests from the peer; while reading is stopped, the peer has no time limit.
 
         See :meth:`.IServerConnection.hold` for parameters and errors.
         """
@@ -412,7 +414,11 @@ class ServerConnection(Protocol):
             self.transport.resumeProducing()  # type: ignore[union-attr]
 
     def read_on(self) -> None:
-        """Resume reading from the transport, unless :meth:`hold` or a wait for a later reactor turn forbids it."""
+        """Resume reading from the transport.
+
+        Do not resume if :meth:`hold` has stopped the reading, or if this connection waits for a later reactor turn
+        because the time for requests is used up.
+        """
         self.hold(self._held)
 
     @property
@@ -429,8 +435,8 @@ class ServerConnection(Protocol):
     def _wait(self, n_bytes: int | None = None) -> None:
         """Process requests in a later turn of the reactor, and do not read from the peer until then.
 
-        :param n_bytes: number of bytes that were received but not decoded; None if the connection was stopped after
-            some of its requests.
+        :param n_bytes: number of bytes that were received but not decoded; None if the connection had to stop in the
+            middle of its decoded requests.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True

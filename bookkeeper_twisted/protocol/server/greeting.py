@@ -26,7 +26,10 @@ A frame with an empty token has some 20 bytes and the name of a plugin.
 """
 
 _FRAME = b"\0"
-"""The first byte of an unencrypted frame: the highest byte of its length, which is at most :data:`LONGEST`."""
+"""The first byte of an unencrypted frame.
+
+It is the most significant byte of the frame's length, and is 0 because the length is at most :data:`LONGEST`.
+"""
 
 LONGEST_RECORD = 4096
 """Maximum number of bytes of a first TLS record that the bookie buffers.
@@ -46,8 +49,8 @@ class Greeting(Protocol):
 
     :param connection: the connection; its ``connectionLost`` is called if the transport is lost before TLS begins.
     :param decoder: a decoder for the unencrypted frame only.
-    :param take: called with the decoded frame; returns False if this frame must not be unencrypted.  None to accept no
-        unencrypted frame.
+    :param take: called with the decoded frame; returns whether the peer may send this frame unencrypted.  If ``take``
+        is None, no unencrypted frame is accepted.
     :param begin: begins TLS on the transport, and returns the layer.
     """
 
@@ -101,7 +104,10 @@ class Greeting(Protocol):
                 turns.end()
 
     def take_turn(self) -> None:
-        """Begin TLS with the bytes that have arrived."""
+        """Begin the TLS handshake; its first input is the bytes that arrived while the connection had to wait.
+
+        The scheduler (:class:`.Turns`) calls this method when reactor time for untrusted peers is available again.
+        """
         self._waits = False
         received, self._received = self._received, b""
         if not self._connection.closed:
@@ -109,7 +115,7 @@ class Greeting(Protocol):
             self._begin().dataReceived(received)
 
     def abort(self) -> None:
-        """Drop the connection, because :meth:`take_turn` has raised an error."""
+        """Drop the connection, because the beginning of TLS (:meth:`take_turn`) has raised an error."""
         self._connection.abort()
 
     def _is_accepted(self, frame: bytes) -> bool:
@@ -130,7 +136,11 @@ def _is_half_record(data: bytes) -> bool:
 
 
 def _is_too_long(data: bytes) -> bool:
-    """Test whether the first handshake message is too long, or ``data`` does not contain its length field yet."""
+    """Test whether the first handshake message is too long.
+
+    The result is also True if the first TLS record of ``data`` does not contain the message's length field: an honest
+    client sends the field in the first record, and without it the length of the message has no limit.
+    """
     if data[:1] != HANDSHAKE:
         return False  # no handshake record: OpenSSL will refuse it
     return len(data) < HEAD + 4 or int.from_bytes(data[HEAD + 1 : HEAD + 4], "big") > LONGEST_MESSAGE

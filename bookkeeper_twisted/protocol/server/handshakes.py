@@ -13,13 +13,16 @@ C = TypeVar("C")
 
 
 SECONDS_AT_LEAST = 2.0
-"""Seconds that a handshake may take even if there are more handshakes than the limit.
+"""Seconds that each handshake may take even if there are more handshakes than the limit.
 
 When a bookie starts, many honest clients connect at the same time.
 """
 
 MOST_TIMES = 3
-"""If there are more handshakes than this many times their limit, the oldest one is dropped, however recent it is."""
+"""If there are more handshakes than this many times the limit, the oldest is dropped, whatever its age.
+
+If there are fewer, but more than the limit, only handshakes older than :data:`SECONDS_AT_LEAST` are dropped.
+"""
 
 
 class Handshakes(Generic[C]):
@@ -48,7 +51,10 @@ class Handshakes(Generic[C]):
         return len(self._under_way)
 
     def begun(self, connection: C) -> None:
-        """Add a ``connection`` that begins TLS; the call may drop up to two other connections."""
+        """Add a ``connection`` that begins TLS; if there are too many now, drop up to two of the oldest connections.
+
+        Two are dropped for one that is added, so that the number falls below the limit again.
+        """
         self._under_way[connection] = now = self._clock.seconds()
         for _ in range(2):
             self._drop_first(now - SECONDS_AT_LEAST)

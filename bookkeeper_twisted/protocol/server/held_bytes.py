@@ -1,4 +1,7 @@
-"""A limit on the memory that all connections of a bookie together use for one purpose."""
+"""A limit on the memory that all connections of a bookie together use for one kind of bytes, such as incomplete frames.
+
+Above the limit, connections are dropped.
+"""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -21,13 +24,14 @@ class _Held:
 class HeldBytes(Generic[C]):
     """A limit on the memory that all connections together may use for one kind of bytes.
 
-    Above the limit, connections are dropped: first connections of untrusted peers, then connections of other peers;
-    among each, the connection with the largest product of held bytes and seconds first.
+    Above the limit, connections are dropped.  Connections of untrusted peers are dropped before all other connections.
+    In each of these two groups, the connection is dropped first for which the number of stored bytes, times the seconds
+    for which it has stored bytes, is largest.
 
     This product is small for a peer that sends or reads a long frame fast, and large for a peer that stops in the
     middle of a frame or of its replies.
 
-    :param held: what the bytes are, for log lines.
+    :param held: a name of the kind of bytes for log lines, such as "replies that are not read".
     :param limit: maximum number of bytes of all connections.
     :param dropped: the counter of dropped connections.
     :param drop: a function that drops a connection.
@@ -54,7 +58,7 @@ class HeldBytes(Generic[C]):
         """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
-        :param begun: whether the connection holds other bytes than at the last call; their age then counts from now.
+        :param begun: whether these bytes belong to a new frame; if so, their age is counted from now.
         """
         held = self._holding.get(connection)
         if held is None:

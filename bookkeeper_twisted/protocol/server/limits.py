@@ -6,13 +6,16 @@ SECONDS_TO_CLOSE = 5.0
 """Seconds that a peer has to read its last replies before its connection is dropped, for example after an error."""
 
 SECONDS_IN_USE = 1.0
-"""Seconds after its last received bytes for which a connection does not count as idle.
+"""A connection counts as idle when it has received no bytes for this many seconds.
 
-Only an idle connection can be ended for a new one.
+Only an idle connection can be closed in favour of a new one.
 """
 
 MAX_LEAVING = 100
-"""Maximum number of connections that were ended for a new one and still send replies; each uses a file descriptor."""
+"""Maximum number of connections that are being closed for new ones, but first send their last replies.
+
+Each of them still uses a file descriptor.  Above this number, connections are closed without sending the replies.
+"""
 
 SECONDS_STALLED = 10.0
 """Seconds after which a peer that reads none of its waiting replies counts as idle, even if it has open requests."""
@@ -44,10 +47,12 @@ class ServerLimits:
     :ivar read_timeout: seconds in which a peer must read at least a part of its waiting replies; None for no limit.
     :ivar incomplete_bytes: maximum number of bytes of incomplete frames of all connections.
     :ivar unsent_bytes: if a connection has more bytes of queued replies, the bookie makes no more replies for it.
-    :ivar pending_bytes: number of bytes of replies, of all connections, that are being made or were not read by peers.
-        Above this number, new replies must be small, so that peers that do not read leave memory for other peers.
-    :ivar unread_bytes: maximum number of bytes of replies, of all connections, that peers have not read.  Above it, the
-        connection with the largest product of unread bytes and seconds is dropped.
+    :ivar pending_bytes: a limit on the bytes of all connections' replies that are being prepared, or that wait for
+        peers to read them.  Above it, new replies must be small, so that peers that do not read leave memory for other
+        peers.
+    :ivar unread_bytes: maximum number of bytes of all connections' replies that wait for peers to read them.  Above it,
+        a connection is dropped: the one for which the number of waiting bytes, times the seconds for which bytes have
+        waited, is largest.
     :ivar small_reply: maximum number of bytes of a reply while replies must be small; a reply with a single larger
         entry is allowed.
     :ivar chunk: maximum number of bytes received at a time from a peer whose requests take long: a large chunk costs
@@ -73,7 +78,10 @@ class ServerLimits:
 
     @property
     def sweep_interval(self) -> float:
-        """Return the seconds between two searches for late connections: a quarter of the shorter time limit."""
+        """Return the seconds between two searches for connections that exceed ``frame_timeout`` or ``read_timeout``.
+
+        It is a quarter of the shorter of these two time limits.
+        """
         return min(self.frame_timeout, self.read_timeout or self.frame_timeout) / 4
 
 

@@ -1,4 +1,4 @@
-"""Writes all replies that a connection has queued during a batch of work by one ``transport.write``."""
+"""Writes the replies of each connection by one ``transport.write``, when many requests have been answered together."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,10 +14,11 @@ class Flushable(Protocol):
 
 
 class Outbox:
-    """The connections of a bookie that have replies to write at the end of a batch.
+    """The connections of a bookie that have queued replies.
 
-    A connection is added when it queues its first reply.  At the end of a batch, :meth:`flush` is called; a batch is
-    the records of one journal write, the requests of one received chunk, or the reads of one call.
+    A connection is added when it queues its first reply.  :meth:`flush` then writes the replies of all connections.  It
+    is called after each step that may answer many requests: after a journal write, after the requests in one received
+    chunk of bytes, and after the reads that one read thread call has completed.
     """
 
     __slots__ = ("_enrolled", "_after")

@@ -43,15 +43,15 @@ class SharedLimits(Generic[C]):
     :param clock: the clock of all time limits.
     :param protocols: the protocols that peers may speak, in the order in which they are tried.
     :ivar is_scarce: whether all replies together use so much memory that new replies must be small.
-    :ivar reply_limit: the present maximum number of bytes of a reply with several entries.
-    :ivar unsent_limit: the present limit of the bytes of a connection's queued replies; above it, the bookie makes no
+    :ivar reply_limit: the current maximum number of bytes of a reply with several entries.
+    :ivar unsent_limit: the current limit of the bytes of a connection's queued replies; above it, the bookie makes no
         more replies for this connection.
-    :ivar peer_lines: logs lines that peers cause.
-    :ivar peers: the present connections.
-    :ivar turns: divides the time of a reactor turn among the connections.
+    :ivar peer_lines: logs, at a limited rate, lines about peers, so that a peer cannot fill the log.
+    :ivar peers: the open connections.
+    :ivar turns: decides which connection may process requests in this turn of the reactor, and for how long.
     :ivar incomplete, unread: limit the bytes of incomplete frames, and of replies that peers have not read.
     :ivar handshakes: limits the number of peers that have begun TLS and are not authenticated yet.
-    :ivar stopping: whether the bookie stops, and takes no more requests and connections.
+    :ivar stopping: whether the bookie is stopping, and accepts no more requests and connections.
     """
 
     def __init__(
@@ -89,9 +89,12 @@ class SharedLimits(Generic[C]):
         return ServerDecoder(self.limits.max_frame_size, self.protocols)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Count bytes of replies that are being made or are unread by peers; above a limit, new replies must be small.
+        """Count bytes of replies that are being prepared, or that wait for peers to read them.
 
-        :param n_bytes: number of bytes; negative when counted bytes are now sent, or will not be made.
+        Above a limit of these bytes, new replies must be small.
+
+        :param n_bytes: number of bytes; negative to subtract counted bytes when they are sent, or when their requests
+            are dropped.
         """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes

@@ -11,8 +11,9 @@ class Sweeps:
     """A timer that calls a function regularly while connections exist.
 
     :param seconds: seconds between two calls.
-    :param sweep: the function.  If its call is delayed because the process did not run, the call is skipped: bytes that
-        peers have sent in the meantime are not read yet.
+    :param sweep: the function, which drops peers that exceed a time limit.  If the timer fires late because the process
+        was suspended, the function is not called: bytes that peers have sent in time may have arrived, but are not
+        read yet.
     """
 
     def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:

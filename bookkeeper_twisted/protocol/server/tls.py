@@ -21,7 +21,7 @@ from .limits import FULL_CHUNK
 MOST_RECORDS = 128
 """Maximum number of TLS records that are decrypted between two tests of the time limit.
 
-So many short records take a millisecond or two.
+To decrypt this many short records takes a millisecond or two.
 """
 
 
@@ -85,7 +85,7 @@ class ServerTlsLayer(TlsLayer):
 
         Also stop if the bookie must not read from the connection now.
 
-        :param end: the offset of the end of the records to decrypt first; 0 if it is not known yet.
+        :param end: offset in the received bytes up to which to decrypt before the time is tested; 0 to compute it here.
         """
         below, self._works = self._below, True
         try:
@@ -108,7 +108,7 @@ class ServerTlsLayer(TlsLayer):
         If the bookie must not read from the connection now, decryption continues when reading is resumed.
 
         :param n_bytes: number of bytes that were received but not decrypted; None if this connection has used up its
-            share of the turn.
+            time in this reactor turn.
         """
         if self._waits or self._works or self._below.is_held or self._below.is_closing:
             return
@@ -141,9 +141,9 @@ class ServerTlsLayer(TlsLayer):
 
     @property
     def expects_more(self) -> bool:
-        """Whether a part of a TLS record or of a frame was received; False while received bytes wait to be decrypted.
+        """Whether the peer has sent only a part of a TLS record or of a frame.
 
-        The rest of the record or frame may be among the waiting bytes.
+        While received bytes wait to be decrypted, it is False, because they may contain the rest.
         """
         return not self._arrived and (self._ends.is_inside or super().expects_more)
 
