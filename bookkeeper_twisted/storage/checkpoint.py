@@ -50,7 +50,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # for each directory whose disk was too full for entries: the ledgers whose deletion was committed all the same
+        # for each directory: the ledgers whose deletion was committed although the disk had no space for the entries
         self._gone: list[set[int]] = [set() for _ in directories]
         self._log_marks_moved = False
         for row in states.take_dirty():

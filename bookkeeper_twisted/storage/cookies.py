@@ -1,4 +1,4 @@
-"""Cookie files, by which a start makes sure that every directory belongs to this bookie.
+"""Cookie files: when a bookie starts, they prove that every directory belongs to this bookie.
 
 Every journal, ledger and index directory has the file ``current/IDENTITY``, with the cookie that is also in the
 metadata store.  Apache's bookie has the same bytes in the file ``VERSION``.  The two bookies have different indexes, so
@@ -22,8 +22,8 @@ yes               some                 write if expansion is allowed, and these 
                                        not named in the stored cookie (new directories); else an error
 ================  ===================  ================================================================
 
-So if the metadata store has a cookie, each directory that this cookie lists has got a cookie before.  In a take-over,
-all directories get our cookie before the first cookie of Apache's bookie is deleted.
+Because the directories are written first, every directory that a stored cookie lists has had a cookie of its own.  In a
+take-over, all directories get our cookie before the first cookie of Apache's bookie is deleted.
 """
 
 import posixpath
@@ -104,7 +104,7 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Decide whether to write the cookie to all directories, by the table in the module docstring.
+    """Decide, by the table at the top of this module, whether this bookie must write its cookie.
 
     :param files: the cookie files of the directories.
     :param expected: the cookie of this bookie, made from the configuration.
@@ -113,7 +113,7 @@ def must_stamp(
     :param known: called with a cookie; returns the directories that the cookie lists.
     :param allow_expansion: whether the bookie may get more directories than the stored cookie lists.
     :param take_over: whether to take over the directories of an Apache bookie.
-    :returns: whether all directories, and then the metadata store, must get the cookie.
+    :returns: whether the cookie must be written to all directories, and then to the metadata store.
     :raises InvalidCookieError: the bookie must not start; the text tells which directory is the reason, and why.
     """
     if files.of_apache and not take_over:
@@ -135,7 +135,7 @@ def must_stamp(
             )
         return True
     if stored is not None:
-        if not files.missing:  # write again only if a take-over or an expansion was interrupted
+        if not files.missing:  # all have a cookie: write only to finish an interrupted take-over or expansion
             return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
@@ -217,8 +217,10 @@ class DirectoryLocks:
     """The locks on all directories of a bookie, so that no second process uses them."""
 
     def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
-        """:param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
-        :raises DirectoryLockedError: another process uses one of the directories; all locks are released.
+        """Lock all directories; if one of them is locked by another process, release the locks taken so far.
+
+        :param directories: the directories as configured, each once; all of them have the subdirectory ``current``.
+        :raises DirectoryLockedError: another process uses one of the directories.
         """
         self._locks: list[ILock] = []
         try:
@@ -242,7 +244,8 @@ def _check_expansion(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
             "directory is new, which allowStorageExpansion=true accepts"
         )
-    # the store gets a cookie only after all directories in it have it: such a directory has lost its cookie
+    # A cookie is stored only after all directories that it lists have it.  So if such a directory has no cookie now,
+    # its cookie file was lost.
     before = known(stored)
     for directory in files.missing:
         if directory in before:

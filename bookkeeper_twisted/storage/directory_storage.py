@@ -33,7 +33,10 @@ from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
 
 _MOST_FOUND = 64
-"""Maximum number of searches in the index whose rows wait for the reactor thread, which adds them to ``looked_up``."""
+"""Maximum number of results of searches in the index that wait for the reactor thread.
+
+A result is the index rows that a search on a read thread found.  The reactor thread adds these rows to ``looked_up``.
+"""
 
 _ROWS_AHEAD = 2048
 """Maximum number of index rows that one search reads.  A separate search for each row would cost two thread switches
@@ -41,13 +44,16 @@ _ROWS_AHEAD = 2048
 """
 
 _NEAR = 2048
-"""A search also reads the next index rows if it begins at most this many entries after the rows of the last search.
+"""A ledger is probably read in order if a search begins at most this many entries after the end of the last search.
 
-The distance is rarely one entry, even if a client reads the ledger in order, because several read threads serve one
-connection.
+The search then also reads the index rows that follow.  Searches rarely begin exactly at the next entry, because
+several read threads serve one client.
 """
 
-_MOST_AHEAD = 64  # maximum number of ledgers for which the rows of the last search are kept in memory
+_MOST_AHEAD = 64
+"""Maximum number of ledgers for which the index rows of the last search are remembered, for clients that read in order.
+"""
+
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 _DELETED_TOGETHER = 64
@@ -102,6 +108,8 @@ class DirectoryStorage:
         self.flushing = WriteCache()
         self.flushed_bytes = 0
         self.entries = 0
+        # counts the changes of the index after which rows that an earlier search found may be wrong: flushes,
+        # compactions and deletions of ledgers
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
         self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: the index rows that its last search found
@@ -146,8 +154,8 @@ class DirectoryStorage:
         :param entry_id: id of the first entry, which is in no write cache.
         :param max_count: number of wanted entries.
         :param max_bytes: maximum number of bytes of the wanted records; a single entry may be longer.
-        :param window: number of bytes to read if the wanted entries have less than a quarter of it; the returned run
-            then has more entries than wanted.  0 to read only the wanted entries.
+        :param window: number of bytes for read-ahead; 0 to read only the wanted entries.  If the wanted entries have
+            less than a quarter of this number, consecutive entries of about this size are read and returned.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         if row is None:
@@ -172,7 +180,10 @@ class DirectoryStorage:
         return lookup.found
 
     def learn(self) -> None:
-        """Cache the index rows that reads have found, except rows with an entry in a write cache."""
+        """Add the index rows that read threads have found to ``looked_up``.
+
+        Leave out rows with an entry in a write cache, and rows of searches during which the index has changed.
+        """
         while self._found:
             n_written, found = self._found.popleft()
             if n_written == self._n_written:
@@ -185,7 +196,9 @@ class DirectoryStorage:
         self._n_written += 1
 
     def _discard_cached(self, found: FoundRows) -> None:
-        """Drop each cached index row that has an entry in a write cache, because the entry there is a newer copy.
+        """Remove the rows of ``found`` from ``looked_up`` whose entries are in a write cache.
+
+        The write cache has newer copies of these entries.
 
         :param found: the index rows that one search found.
         """
@@ -204,7 +217,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # learn() ignores index rows of searches that began before now
+        self._n_written += 1  # so that learn() does not cache rows that a search in progress finds for this ledger
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
@@ -257,19 +270,21 @@ class DirectoryStorage:
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
-        """On a full disk, commit only the deletions of ledgers; if these find no space, use the space reserve.
+        """On a full disk, commit only the deletions of ledgers, so that garbage collection can delete entry logs.
 
-        The next garbage collection then deletes entry logs.  The active log is completed first, because garbage
-        collection never deletes an active log.
+        First complete the active entry log, because garbage collection never deletes an active log.  Then commit the
+        deletions.  If there is no space even for this commit, use the space reserve.
 
-        :param ledgers: ledger states; the state of a ledger in ``deleted`` is committed with the deletion, to keep its
-            fence.
+        :param ledgers: ledger states.  Only the states of ledgers in ``deleted`` are committed, because a deleted
+            ledger must stay fenced.
         :param deleted: ids of ledgers whose index rows are deleted.
         :param done: a set to which this function adds the ids of the ledgers whose deletion is durable.  The set is
             correct even if the function raises an error.
         :raises StorageError: a commit failed.
         """
-        with suppress(OSError):  # an error does no harm: an unsealed log can also be deleted, after a scan
+        # An error does no harm: the log then has no list of its ledgers at its end, so garbage collection must scan it
+        # to find out whether it can be deleted.
+        with suppress(OSError):
             self.log.close()
         try:
             self._delete(ledgers, deleted, done)
@@ -381,18 +396,18 @@ class DirectoryStorage:
             return None
         found = self._rows_ahead(row)
         self._found.append((n_written, found))
-        before = self._before(ledger_id)
-        # Do not replace the rows of the last search if they begin soon after this entry: another client, which reads
-        # the ledger further on, still needs them.
+        before = self._last_rows(ledger_id)
+        # Do not replace the remembered rows if they begin shortly after this entry: they probably belong to another
+        # client, which is ahead of this one in the ledger and still needs them.
         is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
         if row.last - row.first < MOST_APART and is_onward:
             self._rows[ledger_id] = n_written, found
         return row
 
-    def _before(self, ledger_id: int) -> FoundRows | None:
+    def _last_rows(self, ledger_id: int) -> FoundRows | None:
         """Return the index rows that the last search in a ledger found, or None; the rows may be out of date.
 
-        The rows of a search are remembered only if the first one has few entries.
+        They are remembered only if the rows of the ledger have few entries, because its readers then need many rows.
         """
         known = self._rows.get(ledger_id)
         return known[1] if known is not None else None
@@ -408,17 +423,18 @@ class DirectoryStorage:
     def _rows_ahead(self, row: IndexRow) -> FoundRows:
         """Return an index row and, if a client probably reads the ledger in order, the next index rows of the ledger.
 
-        The next rows are returned if the last search in this ledger found rows of few entries that end shortly before
-        this row.  A separate search for each of these rows would be slow.
+        A client probably reads in order if the last search in this ledger ended shortly before this row.  If the rows
+        that this search found have few entries, the client soon needs the next rows, too, and a separate search for
+        each of them would be slow.
 
         Rows have few entries if clients write to many ledgers in turn, or if the ledger is striped, so that this bookie
         has only, say, every third entry.
         """
         if len(self._rows) >= _MOST_AHEAD:
             self._rows.clear()
-        before = self._before(row.ledger_id)
+        before = self._last_rows(row.ledger_id)
         if before is not None and 0 < row.first - before.last <= _NEAR:
-            # if the next rows cannot be read, return the given row alone
+            # the next rows are only read ahead: if they cannot be read, return the row of the wanted entry alone
             with suppress(StorageError):
                 found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
                 if found.find(row.first) == row:

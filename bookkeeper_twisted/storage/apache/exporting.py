@@ -1,7 +1,8 @@
 """The export of our index to the databases of ``DbLedgerStorage``.
 
-The databases are created next to our index.  Our index stays valid until Apache's cookie files exist.  So a crash
-during an export does no harm: the next start of our bookie deletes the unfinished databases.
+The databases are created next to our index.  The last step of an export, which the caller does, is to replace our
+cookie files by Apache's cookie files; until then, our index stays the valid one.  So a crash during an export does no
+harm: the next start of our bookie deletes the unfinished databases.
 """
 
 import struct
@@ -44,7 +45,7 @@ class Exported:
 
 
 def to_databases(open_key_values: OpenKeyValues) -> WriteIndex:
-    """Return a function that exports an index of ours to RocksDB databases by :func:`export_index`.
+    """Return a :data:`WriteIndex` that calls :func:`export_index` with ``open_key_values``.
 
     :param open_key_values: opens or creates a database.
     """

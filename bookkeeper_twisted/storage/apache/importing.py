@@ -168,8 +168,8 @@ def import_rows(
 ) -> None:
     """Commit index ``rows`` to our ``index``; store a fenced state for each ledger that has no state.
 
-    :param rows: pairs of an index row, and whether the entry log really has the entries at the offset that the row
-        names.
+    :param rows: pairs of an index row and a bool, which is False if the entry log does not have the entries of the row
+        at the row's offset.
     :param known: ids of the ledgers that have a state; this function adds the ledgers that it fences.
     :param imported: the counts, which this function increases.
     """

@@ -35,7 +35,8 @@ def export_index_files(
     :param advance: called with the number of bytes of the entries whose locations were just written.
     :raises bookkeeper_twisted.errors.StorageError: the export failed; our index is unchanged.
     """
-    discard_index(fs, index_directory)  # if there were databases, Apache's bookie would ignore the index files
+    # delete any RocksDB databases in this directory: if they existed, Apache's bookie would ignore the index files
+    discard_index(fs, index_directory)
     remove(fs, index_files(fs, index_directory))
     exported = Exported(index_directory)
     rows = (row for page in pages(index) for row in page)

@@ -38,8 +38,9 @@ def located_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tupl
     """Convert entry locations to index rows, sorted by ledger and entry.
 
     :param locations: the locations, sorted by ledger and entry.
-    :param heads: reads the heads of the records.
-    :returns: pairs of an index row, and whether the entry log really has the entries at the offset in the row.
+    :param heads: reads the first bytes of records (size, ledger id, entry id).
+    :returns: pairs of an index row and a bool, which is False if the entry log does not have the entries of the row at
+        the row's offset.
     """
     for (log_id, exists), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):

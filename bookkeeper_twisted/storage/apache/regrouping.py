@@ -52,11 +52,11 @@ class Homes:
 
     @classmethod
     def find(cls, fs: IFileSystem, paths: Sequence[str]) -> "Homes":
-        """Find the entry logs in the given directories.
+        """Find out which of the given directories has which entry logs.
 
         :param paths: paths of the ledger directories, each ending in ``current``.
-        :raises StorageError: two directories have a log with the same id, so the locations in index files are
-            ambiguous.
+        :raises StorageError: two directories have a log with the same id.  Apache's index files name a log only by its
+            id, so it is unknown which of the two logs has an entry.
         """
         of_logs: dict[int, str] = {}
         for path in paths:
@@ -68,7 +68,7 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """Return the path of the entry log ``log_id``; if no directory has this log, no file has this path."""
+        """Return the path of the entry log ``log_id``; if no directory has this log, a path that does not exist."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 
@@ -123,12 +123,13 @@ class EntryCopier:
     def copied(self, files: Mapping[int, str], writer: EntryLogWriter) -> Iterator[tuple[IndexRow, bool]]:
         """Copy the entries of several ledgers to new logs; yield the index rows of the copies after a sync.
 
-        If an entry is not at its location, its index row keeps this location, so that a read of the entry fails.
+        If the old log does not have an entry at the location in the index file, the index row of the entry gets this
+        wrong location.  So a read of the entry fails with an error, and the entry is not reported as missing.
 
         :param files: the path of the index file of each ledger.
         :param writer: writes the new logs.
-        :returns: pairs of an index row, and whether the entry log really has the entries at the offset that the row
-            names.
+        :returns: pairs of an index row and a bool, which is False if the entry log does not have the entries of the
+            row at the row's offset.
         """
         waiting: list[tuple[IndexRow, bool]] = []
         n_bytes = 0

@@ -20,28 +20,31 @@ from ...model import INVALID_ENTRY_ID
 from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80
-"""The memory cost in bytes of an entry besides its content: the bytes object, and an item in each list of fields."""
+"""The memory cost in bytes of an entry of a :class:`MixedEntries` besides its content.
+
+It is the header of the bytes object, and an item in each of the lists of ledger ids, entry ids and bytes.
+"""
 
 LEDGER_OVERHEAD = 192
-"""The memory cost in bytes of a ledger that has entries here: an item in the dictionary."""
+"""The memory cost in bytes of each ledger with entries in a :class:`MixedEntries`: an item in a dictionary."""
 
 VIEW_OVERHEAD = 640
 POSITION_OVERHEAD = 10
-"""The memory cost in bytes of a view of one ledger's entries: VIEW_OVERHEAD, and POSITION_OVERHEAD for each entry.
+"""The memory cost in bytes of a view (:class:`LedgerEntries`) of the entries of one ledger.
 
-A read of the ledger creates the view.
+VIEW_OVERHEAD is the fixed cost, POSITION_OVERHEAD the additional cost of each entry.  The first read of the ledger
+creates the view.
 """
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
-"""A read joins at most MOST_TOGETHER entries, and at most MOST_BYTES_TOGETHER bytes, to one run (consecutive entries).
-"""
+"""Maximum number of entries, and of their bytes, that a read joins to one run (an object of consecutive entries)."""
 
 MOST_APART = 4
-"""A search for several entries scans a range of ids if it has at most this many cached entries per wanted entry.
+"""A limit for a search for several entries of a ledger: cached entries to scan for each wanted entry.
 
-The range is from the lowest to the highest wanted entry id.  If the range has more cached entries, the search looks up
-the wanted entries one by one.
+The search scans all cached entries from the lowest to the highest wanted id.  But if these are more than MOST_APART
+times the wanted entries, it looks up each wanted entry.
 """
 
 PART = 4096
@@ -51,7 +54,10 @@ A single step for all entries would hold the interpreter lock, and so block the 
 """
 
 DENSE = 16
-"""Minimum average number of entries per ledger for which a flush joins consecutive entries of a ledger to runs."""
+"""If ledgers have at least this number of entries on average, a flush writes the entries ledger by ledger, as runs.
+
+A run is an object of consecutive entries of one ledger.
+"""
 
 T = TypeVar("T")
 
@@ -68,11 +74,9 @@ def ascending(ids: Iterable[int]) -> list[int]:
 
 
 class LedgerEntries:
-    """A view of one ledger's entries in the columns (lists of fields) of a :class:`MixedEntries`.
+    """A view of one ledger's entries in a :class:`MixedEntries`, for the searches of the reactor thread.
 
-    The reactor thread uses it to search for entries.
-
-    :ivar positions: for each entry of the ledger, its index in the columns, in the order of entry ids.
+    :ivar positions: for each entry of the ledger, its index in the lists of the MixedEntries, sorted by entry id.
     """
 
     __slots__ = ("ledger_id", "positions", "_entry_ids", "_entries")
@@ -138,7 +142,7 @@ class LedgerEntries:
         return self._entry_ids[self.positions[index]] if index < len(self.positions) else NO_ENTRY
 
     def overlaps(self, first: int, last: int) -> bool:
-        """Test whether any of the entries ``first`` to ``last`` is in this view."""
+        """Test whether this object contains any of the entries from ``first`` to ``last`` of its ledger."""
         index = self._index(first)
         return index < len(self.positions) and self._entry_ids[self.positions[index]] <= last
 
@@ -184,9 +188,9 @@ class SortedEntries:
         return len(self.entries)
 
     def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
-        """Call ``of_sorted`` with this object; return its result in a list of one item.
+        """Call ``of_sorted`` with this object; return the results of all calls: a list of one item.
 
-        :meth:`.EntryRun.each` calls ``of_run`` instead.  So the same call works for an object of either class.
+        :meth:`.EntryRun.each` calls ``of_run`` instead, so callers need not distinguish the two classes.
         """
         return [of_sorted(self)]
 
@@ -259,7 +263,7 @@ class MixedEntries:
 
     @property
     def is_dense(self) -> bool:
-        """Whether it is faster to flush each ledger's consecutive entries as runs than to sort all entries."""
+        """Whether there are many entries per ledger; a flush by ledger is then faster than sorting all entries."""
         return len(self._entries) >= DENSE * len(self._newest)
 
     def ledger_ids(self) -> list[int]:
@@ -320,7 +324,7 @@ class MixedEntries:
         newest = self._newest.get(ledger_id, _NOWHERE)
         if newest < 0 or self._entry_ids[newest] < entry_id:
             return None
-        # find the newest entry without a view: clients that follow the writer read this entry
+        # do not create a view to find the newest entry, because clients that follow the writer read only this entry
         if self._entry_ids[newest] == entry_id:
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
@@ -350,7 +354,7 @@ class MixedEntries:
         return view
 
     def _positions(self, newest: int, known: int = _NOWHERE) -> list[int]:
-        """Return the indexes, in the columns (lists of fields), of a ledger's entries; the oldest entry comes first.
+        """Return the indexes of a ledger's entries in the columns (lists of ids and bytes), the oldest entry first.
 
         :param newest: index of the newest entry of the ledger.
         :param known: index of an entry of the ledger; only entries that were added after this entry are returned.
@@ -403,9 +407,9 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """Return the entries at the given indexes of the columns (lists of fields).
+        """Return the entries with the given indexes in the columns (the lists of ledger ids, entry ids and bytes).
 
-        :param positions: the indexes, in the order of the ledger ids and entry ids of the entries.
+        :param positions: the indexes, sorted by ledger id and then by entry id of the entries.
         """
         if len(positions) == 1:
             (at,) = positions

@@ -63,7 +63,7 @@ class WriteCache:
         """Insert ``entries``; they replace older copies of the same entries."""
         entries.each(self._add_run, self._add_mixed)
         if self.outgoing is not None:
-            self._let_go(entries.size)
+            self._free_outgoing(entries.size)
 
     def _add_run(self, run: EntryRun) -> None:
         if run.count == 1 and run.size <= SINGLE_BYTES:
@@ -77,9 +77,10 @@ class WriteCache:
     def _add_single(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
     ) -> None:
-        """Insert entries of any ledgers, in the given order, as single entries: outside runs of consecutive entries.
+        """Insert entries of any ledgers, in the given order, without forming runs of consecutive entries.
 
-        If the id of an entry is not higher than the last id of its ledger, the entry is stored as a run of its own.
+        An entry whose id is not higher than the last id of its ledger is an exception: it is stored as a run of one
+        entry, because the entries outside runs must have ascending ids in each ledger.
         """
         left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
         self.bytes += size
@@ -113,10 +114,10 @@ class WriteCache:
             self._run_bytes += run.size
         self._mixed.take_out(ledger_id)
 
-    def _let_go(self, n_bytes: int) -> None:
+    def _free_outgoing(self, n_bytes: int) -> None:
         """Free ``2 * n_bytes`` bytes of the older cache :attr:`outgoing`, after this cache has grown by ``n_bytes``.
 
-        So the two caches together never need more memory than the older cache needed before.
+        So the total memory of the two caches falls, until the older cache is gone when this cache is half as large.
         """
         if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
             self.outgoing = None
@@ -178,7 +179,7 @@ class WriteCache:
         return min(runs.next_from(entry_id), single) if runs is not None else single
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerEntries]":
-        """Return the entries of ``ledger_id`` here: runs of consecutive entries, and a view of its single entries."""
+        """Return the entries of ``ledger_id`` in this cache: its runs, and a view of the entries that are in no run."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
         return [each for each in found if each is not None]
 
@@ -188,11 +189,10 @@ class WriteCache:
         return max(runs.last, single) if runs is not None else single
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return (first id, last id) of each run (consecutive entries) of ``ledger_id``; a run may be listed twice.
+        """Return (first id, last id) of each range of consecutive entries of ``ledger_id``; ranges may overlap.
 
-        Any thread may call it, while another thread moves single entries (entries outside runs) to the runs.  The
-        other thread adds an entry to the runs before it removes the single entry.  This method reads the single entries
-        before the runs, so that it misses no entry.
+        Any thread may call this, even while another thread moves single entries to runs.  The single entries are read
+        before the runs, so that a moved entry may be listed twice but is never missed.
         """
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
@@ -228,7 +228,10 @@ class WriteCache:
             yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
-        """Return the runs of consecutive entries of a ledger, ascending; empty if another thread has discarded it."""
+        """Return the runs of consecutive entries of a ledger, ascending.
+
+        The result is empty if another thread has removed the entries of the ledger from this cache.
+        """
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs

@@ -31,9 +31,10 @@ WARMED = 256 * 1024
 """After a small read, the kernel is asked to read the surrounding block of this number of bytes in advance."""
 
 MOST_HINTS = 4096
-"""Maximum number of read-ahead requests to the kernel without success.
+"""Maximum number of read-ahead requests to the kernel that are allowed in advance.
 
-A success is a record that a later read finds in the page cache; it permits one more request.
+Each request uses one of them.  Each record that a later read finds in the page cache gives one back.  So if read-ahead
+does not help, the requests end.
 """
 
 DECODED_ROWS = 256
@@ -72,7 +73,10 @@ class IdleLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Put the ``file`` of ``log_id`` back; close it if the log was deleted, or if the pool has a file of it."""
+        """Put the ``file`` of the log ``log_id`` back into the pool.
+
+        Close it instead if the log was deleted, or if the pool already has an open file of this log.
+        """
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -118,7 +122,9 @@ class EntryLogReader:
 
         Called on a read thread.
 
-        If any of these entries is damaged, only the first entry is read, so that an intact first entry stays readable.
+        If one of these entries is damaged, the read is repeated for the first entry alone, because this entry may be
+        intact.
+
         If the row has checksums (one for each 64 KiB of its records), each block that is read completely is verified.
         The client verifies the digest of each entry.
 
@@ -164,11 +170,14 @@ class EntryLogReader:
         return run
 
     def _open_resident(self, log_id: int) -> None:
-        """Open a log for the reactor thread; find out if the file system can read from the page cache alone."""
+        """Open a log for reads on the reactor thread, which must never wait for the disk.
+
+        Also find out whether the file system supports such reads: they fail if the bytes are not in the page cache.
+        """
         try:
             file = self._fs.open(self.path(log_id))
         except OSError:
-            return  # the log was just deleted, or too many files are open: a read thread will read the entry
+            return  # the log was just deleted, or too many files are open: only read threads can read this log now
         try:
             file.pread_resident(1, 0)
         except BaseException as e:
@@ -188,10 +197,10 @@ class EntryLogReader:
 
         :param max_count: number of wanted entries.
         :param max_bytes: maximum number of bytes of the wanted records; a single entry may be longer.
-        :param window: number of bytes to read if the wanted entries have less than a quarter of it; the returned run
-            then has more entries than wanted.  0 to read only the wanted entries.
-        :returns: None if a byte is not in the page cache, or is damaged.  The caller then calls :meth:`read`, which
-            waits for the disk, and raises an error if there is damage.
+        :param window: number of bytes for read-ahead; 0 to read only the wanted entries.  If the wanted entries have
+            less than a quarter of this number, consecutive entries of about this size are read and returned.
+        :returns: None if some of the bytes are not in the page cache, or if they are damaged.  The caller then calls
+            :meth:`read`, which waits for the disk, and raises an error if there is damage.
         """
         file = self._resident.take(row.log_id)
         if file is None:
