@@ -25,7 +25,7 @@ class SharedResult(Generic[T]):
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":
-        """Wait until the coroutine has ended; return its result or raise its error."""
+        """Return a Deferred that fires with the result or the error of the coroutine that :meth:`run` started."""
         if self._result:
             return succeed(self._result[0])
         if self._failure is not None:

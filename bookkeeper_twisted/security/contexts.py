@@ -35,7 +35,10 @@ _OLD = frozenset({"SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"})
 """Java's names of older protocols, which are ignored in the configuration, because RFC 8996 forbids them."""
 
 _SUFFIXES = {"tls": "", "httpServer": "Path", "zkSsl": "Location"}
-"""Maps the first part of a store's configuration key to the last part, as in ``httpServerKeyStorePath``."""
+"""For each prefix of configuration keys, the suffix of the keys that name the file of a store.
+
+For example, ``httpServer`` has the key ``httpServerKeyStorePath``, and ``zkSsl`` has ``zkSslKeyStoreLocation``.
+"""
 
 
 def _words(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -53,7 +56,7 @@ class TlsSettings:
     """The settings of TLS; names in quotes are configuration keys of ``bk_server.conf``.
 
     :ivar key_store_type: ``PEM``, ``PKCS12`` or ``JKS`` ("tlsKeyStoreType").
-    :ivar key_store: the private key in PEM, or the store ("tlsKeyStore").
+    :ivar key_store: the file with the private key in PEM, or the file of the PKCS12 or JKS store ("tlsKeyStore").
     :ivar key_store_password_path: the file with the password of the key store; may be empty
         ("tlsKeyStorePasswordPath").
     :ivar certificate_path: the file with the chain of the key's certificate, if the store type is PEM
@@ -186,7 +189,7 @@ class _Tls(Generic[C]):
 
 @implementer(IOpenSSLServerConnectionCreator)
 class ServerTls(_Tls["Context"]):
-    """The TLS of a bookie's connections to clients.
+    """Makes the TLS ends of a bookie's connections to clients, from key files that may change.
 
     :param seconds: returns the time in seconds since 1970, as a reactor does.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.
@@ -223,7 +226,7 @@ class ServerTls(_Tls["Context"]):
 
 
 class _ClientStores(_Tls[C]):
-    """The base class for the TLS of clients: it reads the trust store, and the key store if one is used.
+    """The base class of the makers of TLS connections for clients: reads the trust store and, if used, the key store.
     """
 
     def _stores(self, settings: TlsSettings) -> Iterable["StoreFiles"]:
@@ -241,7 +244,7 @@ class _ClientStores(_Tls[C]):
 
 
 class ClientTls(_ClientStores["Context"]):
-    """The TLS of a client's connections to bookies.
+    """Makes the TLS ends of a client's connections to bookies, from key files that may change.
 
     With TLS 1.3, the client completes its handshake before the bookie has verified the client's certificate.  If the
     bookie refuses the certificate, the client receives a TLS alert after its handshake.
@@ -271,7 +274,7 @@ class ClientTls(_ClientStores["Context"]):
 
 
 class SocketTls(_ClientStores["SSLContext"]):
-    """The TLS of a client that uses blocking sockets on threads, such as kazoo.
+    """Makes TLS connections for a client that uses blocking sockets on threads, such as kazoo.
 
     :param seconds: a thread-safe function that returns the time in seconds since 1970.
     :raises ConfigError: a file cannot be used, a setting is wrong, or the extra ``tls`` is not installed.

@@ -126,7 +126,7 @@ class CopyInMemory:
 
 
 class FromFiles(Generic[T]):
-    """An object that is made from files.  When the files have changed, a new object is made.
+    """Stores an object that is made from files, and replaces it by a new object when the files have changed.
 
     If the changed files cannot be used, the previous object stays in use, and the error is logged.
 

@@ -5,7 +5,8 @@ type     key store                                                       trust s
 =======  ==============================================================  ===============================================
 PEM      the private key, encrypted or not; the chain of its             one certificate or more
          certificate is in a file of its own, ``tlsCertificatePath``
-PKCS12   the first private key and the chain of its certificate          trusted certificates, and those of private keys
+PKCS12   the first private key and the chain of its certificate          the trusted certificates, and the certificate
+                                                                         of each private key; all of them are trusted
 JKS      like PKCS12                                                     like PKCS12
 =======  ==============================================================  ===============================================
 
@@ -61,14 +62,15 @@ _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 class StoreFiles:
     """The files of a key store or of a trust store.
 
-    :ivar name: the key of the configuration that names the store: ``tlsKeyStore`` or ``tlsTrustStore``.
+    :ivar name: the common prefix of the settings of the store: for example ``tlsKeyStore`` or ``tlsTrustStore``.
     :ivar kind: ``PEM``, ``PKCS12`` or ``JKS``.
     :ivar password_path: the file with the password; empty if there is none.
-    :ivar certificate_path: for a key in PEM, the file with its certificate and the certificates of the issuers;
+    :ivar certificate_path: for a private key in PEM, the file with its certificate and the certificates of the issuers;
         otherwise empty.
     :ivar password: the password itself, if there is no password file.
-    :ivar suffix: the last part of the configuration key that names the file: ``Path`` in ``httpServerKeyStorePath``.
-    :ivar certificate_name: the configuration key that names the file with the certificates of the key.
+    :ivar suffix: ``name`` followed by ``suffix`` is the setting with the path of the store: for example ``Path`` in
+        ``httpServerKeyStorePath``.
+    :ivar certificate_name: the setting with ``certificate_path``.
     """
 
     name: str
@@ -202,14 +204,19 @@ def _password(files: StoreFiles) -> str:
         password = _read(key, files.password_path, secret=files.name.endswith("KeyStore")).decode()
     except UnicodeDecodeError:
         password = None
-    if password is None:  # raised outside the except block: the first error contains the password
+    # raised outside the except block: inside, the new error would refer to the first one, which contains the password
+    if password is None:
         raise file_error(key, files.password_path, "the password is not UTF-8")
     # like Java, strip white space from the passwords of stores, but not from the passwords of PEM keys
     return password.rstrip("\r\n") if files.kind == "PEM" else password.strip(_SPACE)
 
 
 def _parsed(files: StoreFiles, parse: Callable[[], T], reason: str = "it has a certificate that cannot be read") -> T:
-    """Call ``parse``, a function of the TLS library; convert its errors to a ConfigError about this store."""
+    """Call ``parse``, a function of the TLS library; convert its errors to a ConfigError.
+
+    :param files: the store that ``parse`` reads; the text of the ConfigError names its path.
+    :param reason: what is wrong if ``parse`` fails, for the text of the ConfigError.
+    """
     try:
         return parse()
     except _UNREADABLE:

@@ -121,10 +121,10 @@ def client_context(
 
 
 class EncryptedConnection(RecordConnection):
-    """A TLS connection in memory, with its own error for the end of the peer's bytes.
+    """A TLS connection in memory that forms no reference cycle when the peer closes it.
 
-    pyOpenSSL's error for this end would refer to a stack frame of Twisted, and a variable of this frame would refer to
-    the error.  Only the garbage collector could then free the connection.
+    At the end of the peer's bytes, pyOpenSSL raises an error that forms a reference cycle with a stack frame of
+    Twisted.  Then only Python's garbage collector could free the connection.  So this class raises another error.
     """
 
     def recv(self, bufsiz: int, flags: int | None = None) -> bytes:

@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 _ROLES = "0"
-"""The code in front of the roles in an organizational unit such as ``0:writer,reader;1:cluster``."""
+"""The number before the roles in the organizational unit (OU) of a certificate: ``0:writer,reader;1:cluster``."""
 
 _CODED = re.compile("([0-9]+):(.*)")
 
 _JAVA_SPACE = "".join(map(chr, range(33)))
-"""The characters that Java's ``trim`` removes; other white space, such as U+00A0, is a part of a role."""
+"""The characters that Java's ``trim`` removes around the name of a role in a certificate.
+
+Other white space, such as U+00A0, belongs to the name.
+"""
 
 
 @attrs.frozen
@@ -62,9 +65,9 @@ def principal_of(certificate: "Certificate") -> Principal:
 
 
 def roles_of(unit: str) -> tuple[str, ...]:
-    """Return the roles in an organizational unit, the words after the code ``0:``, as Java's ``CertUtils`` does.
+    """Return the roles in the organizational unit (OU) of a certificate, as Java's ``CertUtils`` does.
 
-    White space around a role is ignored.
+    The roles are the comma-separated words after ``0:``.  White space around a role is ignored.
 
     :param unit: a text of the form ``0:role,role;1:cluster``.
     """

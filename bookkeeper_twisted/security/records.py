@@ -24,11 +24,12 @@ TlsError = SSL.Error
 RECORD = 16 * 1024
 """Maximum number of bytes of plaintext in a TLS record.
 
-Pieces that are shorter on average are joined before they are encrypted.
+If the byte strings of one write are shorter than this on average, they are joined before encryption: otherwise each
+of them would become a record.
 """
 
 GROUP = 64 * 1024
-"""Maximum number of bytes that are passed to OpenSSL before its output is read: plaintext or received bytes.
+"""Maximum number of bytes, to encrypt or to decrypt, that are passed to OpenSSL before its output is read.
 
 OpenSSL's two buffers for encrypted bytes grow to about this size, and are freed only with the connection.
 """
@@ -40,9 +41,9 @@ _OF_LIBRARY = (
 _OF_CONNECTION = ("_ssl", "_into_ssl", "_from_ssl", "_raise_ssl_error")
 
 _OVERHEAD = 17 * 1024
-"""Number of bytes by which a buffer for plaintext is larger than the received ciphertext.
+"""Number of bytes by which the buffer for plaintext is larger than the received ciphertext.
 
-OpenSSL may store a part of a record from an earlier call; this part has fewer bytes than this constant.
+The received bytes may complete a record whose first bytes, up to 16 KiB, OpenSSL has stored in an earlier call.
 """
 
 _log = Logger()
@@ -64,7 +65,10 @@ def missing(module: Any = SSL) -> list[str]:
 
 
 DIRECT = not missing()
-"""Whether this version of pyOpenSSL has all attributes that the direct calls of OpenSSL's functions need."""
+"""Whether this module can call OpenSSL's functions without the methods of pyOpenSSL.
+
+The calls need undocumented attributes of pyOpenSSL, which some versions lack.
+"""
 
 if DIRECT:
     _lib, _ffi = SSL._lib, SSL._ffi  # type: ignore[attr-defined]
@@ -82,7 +86,7 @@ class RecordEnds:
 
     def __init__(self) -> None:
         self._head = b""  # the received part of an incomplete record header
-        self._body = 0  # number of missing bytes in the last record
+        self._body = 0  # number of bytes of the last record that have not been received yet
 
     @property
     def is_inside(self) -> bool:
@@ -95,7 +99,7 @@ class RecordEnds:
         The rest of a record that began in an earlier call counts as a record.
 
         :param data: received bytes.
-        :param at: offset of the first byte after the end that the last call returned.
+        :param at: offset at which to begin: 0 for newly received bytes, else the result of the last call.
         :param most: number of records.
         :returns: the offset; the length of ``data`` if it has fewer records.
         """
@@ -127,7 +131,8 @@ class RecordConnection(SSL.Connection):
     :ivar has_failed: whether TLS has ended or failed; if so, the next :meth:`recv` or :meth:`send` raises the error.
     """
 
-    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None  # no exception: it would refer to stack frames
+    # the class and the arguments of the error; the error itself would keep its stack frames, and their bytes, in memory
+    _failure: tuple[type[SSL.Error], tuple[Any, ...]] | None = None
 
     @property
     def is_ended(self) -> bool:

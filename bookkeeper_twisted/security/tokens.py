@@ -276,7 +276,7 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _name(value: object) -> str:
-    """Return a subject or role as text; refuse a text that is not printable, blank or too long."""
+    """Return a subject or role as text; refuse a text that is blank, is too long or has unprintable characters."""
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
         raise _RefusedError("the token names no subject, or one that cannot be a name")
     return value

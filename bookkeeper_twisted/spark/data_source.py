@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from .sink.writers import BatchSink, RestoringSink, StreamSink
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
-"""A module of Spark that is loaded in its planning process only if the session has filter pushdown switched on."""
+"""A module that Spark loads in its planning process only if the session has filter pushdown switched on.
+
+The source tests whether it is loaded, to choose a reader with or without filter pushdown.
+"""
 
 
 class BookKeeperDataSource(DataSource):

@@ -142,8 +142,8 @@ def session(arguments: argparse.Namespace) -> Any:
     spark = builder.getOrCreate()
     if not _is_remote(spark):
         spark.sparkContext.setLogLevel(arguments.log)
-    # When Spark shows a plan, it masks options whose names match a setting.  Add ``zkauth``, the option with the
-    # credentials for ZooKeeper, to this setting.
+    # When Spark shows a plan, it masks the options whose names match the regular expression in the setting _REDACTED.
+    # Add ``zkauth``, the option with the credentials for ZooKeeper, to this expression.
     masked = spark.conf.get(_REDACTED)
     if "zkauth" not in masked:
         spark.conf.set(_REDACTED, f"{masked}|zkauth")
@@ -394,13 +394,17 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""Maps a text in errors of the source, such as the name of an option, to the text that is printed instead."""
+"""Maps texts in the errors of the data source to the texts that are printed instead.
+
+The errors contain names of options of the source; users of the command line know the arguments instead.
+"""
 
 
 def _sentence(text: str) -> str:
     """Extract the message to print from the text of an error of Spark.
 
-    It is the message of this package's error in the text; without such an error, the last cause that Spark names.
+    If the text contains an error of this package, return the message of this error.  Otherwise return the last "Caused
+    by" of the text or, if there is none, its first line.
     """
     own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
     if own is None:

@@ -1,7 +1,7 @@
-"""The ledger ids of the sink's records, and a test whether a ledger is such a record.
+"""Computes the ids of the ledgers in which the sink stores its records, and tests whether a ledger is such a record.
 
-The sink stores a record about a batch or a query as the custom metadata of a ledger without entries.  A user's ledger
-may have an id in the same range, so the test also reads the custom metadata.
+The sink keeps a record about each batch and each query.  It stores a record as the custom metadata of a ledger without
+entries.  A user's ledger may have an id in the same range, so the test also reads the custom metadata.
 """
 
 import hashlib
@@ -12,9 +12,10 @@ ROLE, MANIFEST = "spark.role", "spark.manifest"
 PUBLICATION_ROLE, QUERY_ROLE = b"publication", b"query"
 
 FIRST_PUBLICATION = 1 << 62
-"""The lowest ledger id of a record of the sink; it is far above all ids that the metadata store generates.
+"""The lowest id of the ledgers in whose metadata the sink stores its records about published batches and queries.
 
-If the metadata store has a layout with 32-bit ledger ids, it cannot store records.
+It is far above all ids that the metadata store generates.  A metadata store with a layout for 32-bit ledger ids cannot
+store records.
 """
 
 _NAME_BITS = 24
@@ -48,7 +49,9 @@ def id_of(manifest: str, *key: str) -> int:
 
 
 def is_record(ledger_id: int, metadata: LedgerMetadata) -> bool:
-    """Test, by id and metadata, whether a ledger is a record of the sink about a batch or a query, without entries.
+    """Test, by id and metadata, whether a ledger is a record of the sink.
+
+    Such a ledger has no entries; its custom metadata are a record about a batch or a query.
 
     :param metadata: metadata of the ledger.
     """

@@ -1,7 +1,7 @@
 """The view that Spark's driver has of a cluster: the metadata of ledgers and the addresses of bookies.
 
-All calls block.  A metadata driver (the client of a metadata store) does their work in the reactor thread of the
-process.
+All calls block the calling thread, until the client of the metadata store has done the work in the reactor thread of
+the process.
 """
 
 from bisect import bisect_left
@@ -40,7 +40,8 @@ class ClusterView:
         self.underreplication = driver.underreplication
         self.registration = driver.registration
         self._driver = driver
-        # cache: for each ledger with an id in the range of the sink's records, whether it is such a record
+        # A cache by ledger id, for ids from FIRST_PUBLICATION on.  True if the ledger is a record of the sink (a ledger
+        # without entries, whose metadata are the record); False if a user has created the ledger.
         self._high_ids: dict[int, bool] = {}
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
@@ -55,9 +56,9 @@ class ClusterView:
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
         """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending; leave out the sink's records.
 
-        A record of the sink is the metadata of a ledger without entries (:mod:`..publication_ids`).  Its id is in a
-        certain range, but a user's ledger may have an id in this range, too.  So the metadata of each ledger in the
-        range are read once.
+        The sink stores records as the metadata of ledgers without entries, whose ids are at least FIRST_PUBLICATION
+        (:mod:`..publication_ids`).  A user's ledger may also have such an id.  So the metadata of each ledger with such
+        an id are read, to find out whether it is a record.  The result of this test is cached.
 
         :raises MetadataError: the metadata store failed.
         """
@@ -74,7 +75,7 @@ class ClusterView:
     def stored_ids(self, first: int, last: int) -> list[int]:
         """Return the ids of all ledgers from ``first`` to ``last`` (inclusive), in ascending order.
 
-        The result includes the records of the sink, each of which is the metadata of a ledger without entries.
+        The result includes the ids of the ledgers without entries in whose metadata the sink stores its records.
 
         :raises MetadataError: the metadata store failed.
         """

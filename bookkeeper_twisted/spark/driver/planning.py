@@ -20,10 +20,16 @@ PIECE_COST = 32 << 10
 """The fixed cost of reading a piece (a range of entries), in bytes; it stands for one round trip to a bookie."""
 
 MAX_PIECES = 2000
-"""Maximum number of pieces (ranges of entries) of a partition, because the partition is sent to its task."""
+"""Maximum number of pieces (ranges of entries) of a partition.
+
+Spark sends the list of the pieces to the task, so the list must not become too large.
+"""
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""If the user sets no number of partitions: the usual number, and the minimum number of bytes of a partition."""
+"""If the user sets no number of partitions, there are at least USUAL_PARTITIONS partitions.
+
+But there are fewer if a partition would then have less than WORTH_A_TASK bytes.
+"""
 
 
 @attrs.frozen

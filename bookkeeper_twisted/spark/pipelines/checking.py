@@ -22,7 +22,7 @@ Spend = Callable[[int, int], None]
 
 
 class PositionCheck:
-    """Checks the entries that one bookie should have, because it is at a given position in the ensemble.
+    """Checks the entries of a ledger that the bookie at one position of the ensemble should have.
 
     :param wire: version of the protocol for reads, 2 or 3.
     :param batch_bytes: maximum number of bytes of one batch read; with a speed limit, as many as the task may read in
@@ -76,9 +76,13 @@ class PositionCheck:
         return answers
 
     def _batch(self, first: int, count: int) -> EntryRun:
-        """Send a batch read; if no reply comes, send a read of one entry, then the batch read once more.
+        """Read entries by a batch read; find out whether the bookie supports batch reads.
 
-        :raises BadRequestError: the bookie does not support batch reads, or answered only the reads of one entry.
+        An old bookie may not answer a batch read.  So if no reply comes, read one entry, to test whether the bookie
+        answers at all; then try the batch read once more.
+
+        :raises BadRequestError: the bookie does not support batch reads: it refused one, or it answered only the reads
+            of one entry.
         """
         support, bookie_id = self._pool.batch_support, self._address.bookie_id
         while support.is_expected(bookie_id):
@@ -100,7 +104,7 @@ class PositionCheck:
         raise BadRequestError(self._ledger_id, first)
 
     def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
-        """Find out which entries with an I/O error in ``answers`` the bookie has lost; read these entries over V3.
+        """Read the entries with an I/O error in ``answers`` again over V3, to find out which the bookie has lost.
 
         Protocol V2 has no status for a lost entry (for example, if its entry log is missing), so the bookie answers
         with an I/O error.  V3 has such a status.

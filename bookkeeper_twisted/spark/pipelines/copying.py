@@ -30,10 +30,10 @@ READ_ALONG = 16
 class LackingPart:
     """A part of a fragment (consecutive entries), some entries of which are missing or damaged on bookies.
 
-    :ivar number: number of the fragment in its ledger.
-    :ivar fragment: the fragment with the first and the last entry id of the part.
-    :ivar losses: the lost entries, with the bookie that lacks them and its position in the ensemble.
-    :ivar targets: for each position in ``losses``, the bookie that receives copies of the entries.
+    :ivar number: index of the fragment in its ledger.
+    :ivar fragment: the fragment, cut to the entries of this part.
+    :ivar losses: for each bookie that lacks entries, its index in the ensemble and the entries that it lacks.
+    :ivar targets: maps the index in the ensemble of each such bookie to the bookie that receives copies of its entries.
     :ivar addresses: addresses of the bookies of the ensemble and of the bookies in ``targets``, by id.
     """
 
@@ -44,7 +44,9 @@ class LackingPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Return the entries from ``first`` to ``last`` to copy, as runs of consecutive entries for the same bookies.
+        """Yield the entries that must be copied, as runs of consecutive entries to be copied to the same bookies.
+
+        Only entries between ``first`` and ``last`` are yielded.
 
         :param first: id of the first entry.
         :param last: id of the last entry, inclusive.
@@ -52,8 +54,7 @@ class LackingPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """Yield the ranges of entries that must be read from replicas, because a bookie must receive copies from them.
-        """
+        """Yield the ranges of entries that must be read, because at least one bookie must receive copies of them."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -90,8 +91,8 @@ class CopyResult:
 class LackingPartCopier:
     """Copies the entries of one part of a fragment to the bookies that lack them, or to their substitutes.
 
-    :param spend: called before a write, with the numbers of entries and bytes read and to be written; blocks while the
-        speed limit forbids them.
+    :param spend: called after each read and before the writes of the copies, with two numbers: the entries, and the
+        bytes, of the read and these writes together.  It blocks until the speed limit permits them.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class LackingPartCopier:
         return done
 
     def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
-        """Count the read of a ``run`` and its coming writes, and wait until the speed limit permits them."""
+        """Count the read of a ``run`` and the writes of ``loads``; wait until the speed limit permits them."""
         entries, n_bytes = run.count, run.size - 4 * run.count
         for adds, targets in loads:
             entries += len(adds) * len(targets)

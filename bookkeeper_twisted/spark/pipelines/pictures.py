@@ -63,7 +63,9 @@ def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyTy
 
 
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """Draw a bar chart as HTML: the ``title`` as heading, then an SVG, with a legend if parts have different names.
+    """Draw a bar chart as HTML: the ``title`` as heading, then an SVG.
+
+    If the parts of the bars have different names, the chart has a legend.
 
     :param bars: the bars from top to bottom; the longest fills the width.
     """

@@ -56,10 +56,11 @@ class FragmentRepair:
 
     :ivar number: index of the fragment in its ledger.
     :ivar lost: maps a position to the entries that the bookie at this position lacks.
-    :ivar targets: maps a position to the bookie that gets these entries: the same bookie or a new one.
+    :ivar targets: maps a position to the bookie that is chosen to get these entries: the same bookie or a new one.
     :ivar copied: maps the id of a target bookie to the number of entries that were sent to it.
-    :ivar problems: maps a position that was not repaired to its state in the report and the reason.
-    :ivar named: maps a repaired position to the bookie that the ledger's metadata have there after the repair.
+    :ivar problems: maps a position that was not repaired to two texts for the report: the state and the reason.
+    :ivar named: maps a repaired position to its bookie in the ledger's metadata after the repair; empty until the
+        metadata are written.
     """
 
     number: int
@@ -102,7 +103,7 @@ class Check:
     """The result of a check of ledgers, on which a repair is based.
 
     :ivar unsure: maps the id of a ledger to the bookies on which not all entries could be checked.  None if the check
-        has read no entries at all, so that entries of any registered bookie may be missing.
+        did not read entries at all: then any bookie may lack entries.
     :ivar marks: the underreplicated marks that were read before the check; the repair removes only these marks.
     """
 
@@ -136,7 +137,11 @@ class LockedLedger:
 
 @attrs.frozen
 class Refusal:
-    """The state in the report, and the reason, of a ledger whose repair did not begin."""
+    """The result for a ledger whose repair did not begin.
+
+    :ivar state: the state of the ledger in the report.
+    :ivar why: the reason, as text for the report.
+    """
 
     state: str
     why: str

@@ -129,7 +129,7 @@ def _reason(answer: bytes) -> str:
 def used_in(
     directory: str, log_id: int, spend: Spend = _unlimited, security: SecuritySettings = ()
 ) -> dict[int, int]:  # fmt: skip
-    """Return, by ledger id, the total size of each ledger's entries in one entry log, with their length fields.
+    """Return, by ledger id, the total size of each ledger's entries in one entry log, length fields included.
 
     :param directory: value of the column ``directory`` in the rows of :func:`entry_logs`: a path or a URL.
     :param spend: called with the numbers of entries and bytes read; it blocks until the speed limit permits more.

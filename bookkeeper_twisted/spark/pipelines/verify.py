@@ -31,7 +31,7 @@ _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
 """Number of partitions for each concurrent task: without a speed limit, and with a speed limit.
 
 With several small partitions for each task, few cores are idle at the end.  With a speed limit, partitions are even
-smaller: a task may not use the share of the limit of an idle core, so idle cores would keep the job below its limit.
+smaller: each task may use only its own share of the limit, so the share of an idle core is wasted.
 """
 
 _NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
@@ -70,7 +70,9 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
 def stored_passwords(
     uri: str, replicas: DataFrame, options: Mapping[str, str] | None = None
 ) -> dict[int, Secret]:  # fmt: skip
-    """Read the passwords of ledgers with HMAC digests, which need them, from their metadata; return them by ledger id.
+    """Read the passwords in the metadata of the ledgers that have HMAC digests; return these passwords by ledger id.
+
+    Entries of other ledgers are verified without a password.
 
     :param uri: metadata service URI.
     :param replicas: rows of the source's view ``fragments``.
@@ -145,11 +147,11 @@ _INPUT = (
 def damages(findings: DataFrame) -> DataFrame:
     """Return the ranges of entries whose state is not ``ok``, and join adjacent ranges in the same state.
 
-    Ranges at one bookie are adjacent if the bookie should have no entry between them, even if they belong to different
-    ensembles.  Ledgers without entries are left out; :func:`without_entries` returns them.
+    Two ranges at one bookie are adjacent if the bookie should have no entry between them, even if they belong to
+    different ensembles.  Ledgers without entries are left out; :func:`without_entries` returns them.
 
-    :param findings: all rows of :func:`verify`, also those in state ``ok``: they show which damaged ranges are not
-        adjacent.
+    :param findings: all rows of :func:`verify`.  The rows in state ``ok`` are needed, too: two damaged ranges with such
+        a row between them are not adjacent.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")

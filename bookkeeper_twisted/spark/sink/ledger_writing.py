@@ -130,8 +130,9 @@ class PartitionWriter:
     async def _open(self, key: str | None) -> LedgerWriter:
         """Create the ledger for a value of ``ledger_key``; raise AlreadyPublishedError if the batch is published.
 
-        Whether the batch is published is tested only after the ledger was created.  If it is, :meth:`remove` deletes
-        the ledger.
+        The test comes after the creation of the ledger.  So if another attempt publishes the batch at this moment,
+        either this test finds the publication, and :meth:`remove` deletes the ledger; or the commit of the other
+        attempt finds the ledger, and deletes it.
         """
         writing, attempt = self._options.writing, self._attempt
         if len(self._writers) >= writing.max_open_ledgers:

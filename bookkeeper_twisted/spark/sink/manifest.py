@@ -115,7 +115,7 @@ class Publication:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "Publication | None":
-        """Decode the record that publishes a batch from a ledger's ``metadata``; return None for other ledgers."""
+        """Decode a publication from the ``metadata`` of a ledger; return None if the ledger is not a publication."""
         custom = metadata.custom_metadata
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
@@ -127,7 +127,11 @@ class Publication:
 
 
 def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
-    """Return the metadata of a record: a closed ledger without entries, with the custom metadata ``custom``."""
+    """Return the metadata of a ledger that serves as a record; it is closed and has no entries.
+
+    :param bookie_id: id of any bookie, because the metadata of a ledger must contain one.
+    :param custom: the content of the record, stored as custom metadata.
+    """
     return LedgerMetadata(
         1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
         custom_metadata=dict(custom),
@@ -149,19 +153,19 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 
 
 async def _looked_up(
-    ledgers: ILedgerManager, ledger_id: int, wanted: Callable[[LedgerMetadata], T | None]
+    ledgers: ILedgerManager, ledger_id: int, decode: Callable[[LedgerMetadata], T | None]
 ) -> tuple[int, T | None]:
     """Read a record of a manifest from the metadata store.
 
     :param ledger_id: the id that was computed for the record.  If another ledger has this id by chance, the record has
         the next free id.
-    :param wanted: decodes the record from the metadata of a ledger; returns None if the ledger is not the record.
-    :returns: the ledger id and the content of the record.  If there is no such record, the id that it would get, and
-        None.
+    :param decode: decodes the record from the metadata of a ledger; returns None if the ledger is not the record.
+    :returns: the ledger id and the decoded content of the record.  If the record does not exist, the first free ledger
+        id for it, and None.
     """
     while True:
         try:
-            found = wanted((await ledgers.read(ledger_id)).value)
+            found = decode((await ledgers.read(ledger_id)).value)
         except NoSuchLedgerMetadataError:
             return ledger_id, None
         if found is not None:
@@ -191,10 +195,10 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 
 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
-    """Record a lower bound of the ids of a query's ledgers; do nothing if this was done before.
+    """Generate and store an id that is lower than the ids of all ledgers of a query; do nothing if one is stored.
 
     Call this before the first ledger of the query is created.  Commits and aborts search for ledgers of failed attempts
-    only from this id upwards.
+    from the stored id upwards.
 
     :param key: identity of any batch of the query.
     :param bookie_id: id of any bookie, because the metadata of a ledger must contain one.
@@ -212,8 +216,8 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | None]:
     """Read the record that :func:`begin` has made for a query.
 
-    :returns: the ledger id of the record, and the lower bound that it contains.  If there is no record, the ledger id
-        that it would get, and None.
+    :returns: the ledger id of the record, and its content: an id that is lower than the ids of all ledgers of the
+        query.  If the record does not exist, the first free ledger id for it, and None.
     """
 
     def wanted(metadata: LedgerMetadata) -> int | None:
@@ -225,7 +229,7 @@ async def _begun(ledgers: ILedgerManager, key: BatchKey) -> tuple[int, int | Non
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """Return the lower bound of ledger ids that :func:`begin` has recorded for a query; None if there is none.
+    """Return the lower bound of the ids of a query's ledgers, which :func:`begin` has stored; None if there is none.
 
     :param key: identity of any batch of the query.
     :raises MetadataError: the metadata store failed.
@@ -258,10 +262,9 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
-    """Map ledger ids to the publications of ``manifest``: the records, each of which publishes one batch.
+    """Read the publications of ``manifest``, the records about its published batches; return them by ledger id.
 
-    :param records: ids of ledgers that may be publications.  Ledgers that do not exist or are not publications are left
-        out.
+    :param records: ids of ledgers that may be publications.  Other ledgers are left out.
     """
     found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
     return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}

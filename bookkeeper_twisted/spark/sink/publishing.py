@@ -75,13 +75,14 @@ class Publisher:
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:
         bookie_id = await any_bookie(self._client)
         start = await self._start(key)
-        # Without this bound, no task has created a ledger of the query: a task records the bound first.
+        # If no lower bound is stored, no task has created a ledger of the query, because a task stores the bound first.
         if start is None:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        # Attempts to write the next batch create ledgers with higher ids than this ledger.  Do not generate an id only
-        # for this bound, because each id without a ledger makes the offsets of streams longer.
+        # The lower bound of the next batch: its ledgers are created later than the ledger with the manifest rows, so
+        # they have higher ids.  Do not generate an id for the bound: generated ids without a ledger are gaps, and gaps
+        # make the offsets of streams longer.
         following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
@@ -123,7 +124,7 @@ class Publisher:
 
     async def _written(self, first: int) -> AsyncIterator[tuple[int, BatchKey]]:
         """Yield the id of each ledger that a sink has written, and its batch; skip ids below ``first``."""
-        # ledgers with entries have generated ids, which are lower than the ids of the sink's records
+        # stop below the ids of the sink's records: ledgers with entries have generated ids, which are lower
         async for ledger_id in self._ledgers.ledger_ids(first, FIRST_PUBLICATION - 1):
             try:
                 key = BatchKey.of((await self._ledgers.read(ledger_id)).value)

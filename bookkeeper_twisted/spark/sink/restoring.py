@@ -58,7 +58,7 @@ class Facts:
     ctime: int | None = None
 
     def custom(self) -> dict[str, bytes]:
-        """Return the custom metadata of the archived ledger, without the key that an earlier import has added."""
+        """Return the custom metadata of the archived ledger, without the mark that an earlier import has added."""
         return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
     def has_end(self, metadata: LedgerMetadata) -> bool:
@@ -75,7 +75,7 @@ class Facts:
 
 
 def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
-    """Return ``metadata`` without the key of the custom metadata that marks a ledger during its import."""
+    """Return ``metadata`` without the mark that an import adds to the custom metadata."""
     custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
     return attrs.evolve(metadata, custom_metadata=custom)
 
@@ -94,9 +94,10 @@ class ArchiveClient(BookKeeper):
 class Restorer:
     """Writes the archived ledgers of one partition, one after the other.
 
-    :param restored_by: the value by which the custom metadata mark ledgers of this import, the same in all attempts.
-    :param repeatable: whether an existing ledger without this value is regarded as written by this import if its
-        metadata equal those in the archive.
+    :param restored_by: the value of the mark in the custom metadata of ledgers of this import; all attempts use the
+        same value.
+    :param repeatable: whether the import may be run again after its success.  Then a ledger without the mark counts as
+        already imported if its metadata equal those in the archive.
     """
 
     def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
@@ -156,7 +157,7 @@ class Restorer:
                 return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
         if facts.has_end(stored):
-            # the earlier attempt may have failed before it set the creation time
+            # set the creation time again: the earlier attempt may have failed after the close and before setting it
             await self._set_ctime(ledger_id, facts)
             return True
         await self._client.delete_ledger(ledger_id)
@@ -208,9 +209,11 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
 
 def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
-    """Remove the import's mark from the custom metadata of its ledgers, when all of them are written; blocks.
+    """Remove the mark of the import from the custom metadata of its ledgers; block until all marks are removed.
 
-    :param restored_by: the value by which the custom metadata mark ledgers of this import.
+    Call this when all ledgers are written.
+
+    :param restored_by: the value of the mark of this import.
     :param ledger_ids: ids of all ledgers of the import.
     :raises BookKeeperError: the metadata store failed and some marks remain; the call may be repeated.
     """

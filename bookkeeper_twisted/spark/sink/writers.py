@@ -131,7 +131,8 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 class Restored(WriterCommitMessage):
     """The message of an import's task to Spark's driver: the ids of the ledgers that the task has written.
 
-    When all tasks have ended, the driver removes the marks of the import from these ledgers.
+    While an import runs, the custom metadata of its ledgers contain a mark.  When all tasks have ended, the driver
+    removes the mark from the ledgers in these messages.
     """
 
     ledger_ids: Sequence[int]

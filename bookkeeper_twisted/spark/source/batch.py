@@ -46,7 +46,7 @@ class Planner:
         return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
-        """Find the entries of each of ``ledgers`` that can be read; return them by ledger id.
+        """Find out which entries of each of the ``ledgers`` can be read now; return the result by ledger id.
 
         The result for a ledger is an error if too few of its bookies answer.
         """
@@ -56,7 +56,7 @@ class Planner:
         """Return the partitions of a read of some ``ranges``, one for each task.
 
         The addresses of all bookies are looked up again, because tasks cannot look them up.  The key provider is
-        created again, so that a long stream gets new keys.
+        created again, so that a long-running stream finds keys that were added to the provider's files.
 
         :raises UnauthorizedAccessError: a ledger of the ranges is encrypted, and the key provider does not have its
             key.
@@ -168,8 +168,9 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
     """Yield a row for each replica of a fragment, that is, for each position in its ensemble.
 
-    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, this entry is
-    unknown.  Then column ``end_known`` is false, and the row covers one entry, which may not exist.
+    The newest fragment of an open ledger ends with the last add confirmed.  If too few bookies answer, the last add
+    confirmed is unknown.  Then column ``end_known`` is false, and the row has only the first entry of the fragment,
+    which may not exist.
     """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)

@@ -1,4 +1,4 @@
-"""Selects the ledgers to read, and finds the last entry of each ledger that can be read now."""
+"""Selects the ledgers to read, and finds out up to which entry each ledger can be read now."""
 
 import re
 import warnings
@@ -16,7 +16,10 @@ from ..options import EARLIEST, Offsets, SourceOptions
 from ..sink.manifest import PublishedLedgers
 
 ASKED_EACH = 1000
-"""Maximum number of ids of a range whose ledgers are read one by one; for a larger range, existing ids are listed."""
+"""If a range in an option has at most this number of ids, the metadata of each of its ledgers are read.
+
+For a larger range, the existing ids are listed first, and only their metadata are read.
+"""
 
 
 @attrs.frozen
@@ -49,7 +52,7 @@ class Selection:
     """Selects ledgers by the options: by id, by manifest or by a pattern of their custom metadata."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # views contain only metadata, which need no password
+        # the views ``ledgers`` and ``fragments`` show only metadata, which can be read without the ledger's password
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -63,9 +66,10 @@ class Selection:
     def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
         """Return the ids of the ledgers that the options select, ascending.
 
-        A pattern of custom metadata is not applied here, but by :meth:`metadata`.  Ids that an option names are
-        returned even if no such ledger exists.  But if the option has a range of more than :data:`ASKED_EACH` ids, only
-        the existing ledgers of the range are returned.
+        Single ids and small ranges in an option are returned without a look-up, so these ledgers may not exist.  Ranges
+        of more than :data:`ASKED_EACH` ids are looked up, and only existing ids are returned.
+
+        A pattern of custom metadata is applied later, by :meth:`metadata`.
 
         :param among: only these ids may be returned.
         :raises NoSuchLedgerMetadataError: a ledger in a range of more than :data:`ASKED_EACH` ids does not exist, and

@@ -27,7 +27,8 @@ from .security import KeySettings, SecuritySettings, connection_security, key_se
 class FragmentPart:
     """A range of entries that have the same ensemble; one task reads it.
 
-    :ivar preferred: a number; of each write set, the bookie with the index ``preferred % write quorum`` is asked first.
+    :ivar preferred: a number that spreads the reads over the replicas: of each write set, the bookie with the index
+        ``preferred % write quorum`` is asked first.
     :ivar cost: estimated cost of the read in bytes: the size of the entries, plus a fixed cost for the request.
     """
 
@@ -141,8 +142,8 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
 def _digesters(partition: Partition, settings: TaskSettings) -> dict[int, Digester]:
     """Return the digesters of a partition's ledgers by ledger id.
 
-    If there are no settings of a key provider, no entries are decrypted.  In this case the driver plans reads of
-    encrypted ledgers only with option ``decrypt = false``.
+    Without settings of a key provider, entries are not decrypted.  The driver has then refused encrypted ledgers,
+    unless the option ``decrypt`` is false.
     """
     password = settings.password.value
     if not settings.keys or not settings.columns.payload:
