@@ -87,7 +87,10 @@ def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
 
 
 DIRECT = not missing()
-"""Whether this version of Twisted has all the attributes that this module needs; if not, the module is not used."""
+"""Whether this version of Twisted has all the attributes that this module needs.
+
+If not, Twisted's own transport is used.
+"""
 
 
 def unread_bytes(descriptor: int) -> int:

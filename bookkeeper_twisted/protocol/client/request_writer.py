@@ -102,7 +102,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Return the number of list items at the head of a flow's queue to add to the next block, and their frames' size.
+    """Return the part of a flow's queue to add to the next block (one write): its number of list items, and of bytes.
 
     :param queue: a flat list of pairs: the frames that one call of :meth:`WriteQueue.put` added, and the number of
         their requests.  At least the first pair is added to the block, even if it exceeds the limits of a flow.

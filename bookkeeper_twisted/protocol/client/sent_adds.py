@@ -229,7 +229,7 @@ Answered = SentAdds | AddsPart
 
 
 class EntrySet:
-    """A set of the entries of many ledgers for which an add is outstanding on a connection.
+    """A set of entries of many ledgers; a connection stores in it the entries of adds whose replies may still come.
 
     Each method processes many entries by one call, because a call for each entry would take longer.
     """

@@ -397,7 +397,7 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """Stop or resume reading requests from the peer; while reading is stopped, the peer has no time limit.
+        """Stop or resume reading requests from the peer; while reading is stopped, its frames have no time limit.
 
         See :meth:`.IServerConnection.hold` for parameters and errors.
         """

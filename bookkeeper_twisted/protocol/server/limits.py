@@ -6,7 +6,7 @@ SECONDS_TO_CLOSE = 5.0
 """Seconds that a peer has to read its last replies before its connection is dropped, for example after an error."""
 
 SECONDS_IN_USE = 1.0
-"""A connection counts as idle when it has received no bytes for this many seconds.
+"""A connection can count as idle only after it has received no bytes for this many seconds.
 
 Only an idle connection can be closed in favour of a new one.
 """

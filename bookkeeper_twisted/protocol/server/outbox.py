@@ -17,8 +17,8 @@ class Outbox:
     """The connections of a bookie that have queued replies.
 
     A connection is added when it queues its first reply.  :meth:`flush` then writes the replies of all connections.  It
-    is called after each step that may answer many requests: after a journal write, after the requests in one received
-    chunk of bytes, and after the reads that one read thread call has completed.
+    is called after each step that may answer many requests, for example after a journal write, after the requests in
+    one received chunk of bytes, and after reads on a read thread.
     """
 
     __slots__ = ("_enrolled", "_after")
