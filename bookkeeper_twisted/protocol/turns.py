@@ -154,8 +154,8 @@ class Turns:
     def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
         """Queue a ``connection``: call its ``take_turn`` in a later turn of the reactor.
 
-        :param n_bytes: number of bytes that were received but not decoded; None if the connection had to stop in the
-            middle of its decoded requests.
+        :param n_bytes: number of bytes that were just received and are not decoded; None if the connection has
+            processed some of the received requests already, and had to stop before the others.
         """
         if n_bytes is None:
             has_had_share = self._began is not None and self._clock.seconds() - self._began >= self._share

@@ -147,7 +147,7 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return consecutive entries of an entry log if their index row and their bytes are in memory.
+        """Return consecutive entries of an entry log if their index row is cached and the page cache has their bytes.
 
         The result ends before the next entry that is in a write cache, because the copy in the cache is newer.
 

@@ -287,9 +287,9 @@ class ServerConnection(Protocol):
 
     @property
     def _bytes_confirmed(self) -> int:
-        """Return the number of bytes that the peer has confirmed, or 0 if the transport does not count them.
+        """Return the number of bytes that the peer has confirmed; always 0 if the transport does not count them.
 
-        In the latter case, the bookie notices that a peer reads only when a full transport becomes empty.
+        With such a transport, the only sign that a peer reads replies is that a full transport becomes empty.
         """
         return self.transport.bytes_accepted - self.transport.unread if self._gathers else 0  # type: ignore[union-attr]
 
@@ -435,8 +435,8 @@ class ServerConnection(Protocol):
     def _wait(self, n_bytes: int | None = None) -> None:
         """Process requests in a later turn of the reactor, and do not read from the peer until then.
 
-        :param n_bytes: number of bytes that were received but not decoded; None if the connection had to stop in the
-            middle of its decoded requests.
+        :param n_bytes: number of bytes that were just received and are not decoded; None if the connection has
+            processed some of the received requests already, and had to stop before the others.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True

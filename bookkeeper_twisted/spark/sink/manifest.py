@@ -157,8 +157,8 @@ async def _looked_up(
 ) -> tuple[int, T | None]:
     """Read a record of a manifest from the metadata store.
 
-    :param ledger_id: the id that was computed for the record.  If another ledger has this id by chance, the record has
-        the next free id.
+    :param ledger_id: the id that was computed for the record.  If other ledgers had this id, and perhaps the ids after
+        it, when the record was created, the record has the next id that was free.
     :param decode: decodes the record from the metadata of a ledger; returns None if the ledger is not the record.
     :returns: the ledger id and the decoded content of the record.  If the record does not exist, the first free ledger
         id for it, and None.
