@@ -153,13 +153,13 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def heed_signals(reactor: Any, numbers: Collection[int], patience: int) -> list[int]:
     """Set signal handlers that stop the ``reactor``.
 
-    Call this after the reactor has set its own signal handlers, because this function replaces them.  After a signal,
-    the reactor gets ``patience`` seconds to stop.  If a blocking call of a command prevents this, KeyboardInterrupt is
-    raised in the command.  A second SIGINT ends the process immediately.
+    Call this after the reactor has set its own signal handlers, because this function replaces them.  A second SIGINT
+    ends the process immediately.
 
-    :param numbers: the signals to be handled.  Other signals in :data:`_ENDING` are ignored, because the parent of this
-        process, such as nohup(1), has set them to be ignored.
-    :param patience: seconds to wait for the reactor.
+    :param numbers: the signals to be handled.  Leave out a signal that this process ignored from its start, because
+        its parent, such as nohup(1), wanted so; this function makes the process ignore the signal again.
+    :param patience: seconds that the reactor has to stop after a signal.  If a blocking call of the command takes
+        longer, the call is interrupted by KeyboardInterrupt.
     :returns: a list, to which the number of each received signal is appended.
     """
     told: list[int] = []
@@ -193,8 +193,8 @@ def begin(
         :data:`.INTERRUPTED`.
     """
     numbers = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    # Block the signals until heed_signals() has set its handlers.  If one came earlier, Python's handler would raise
-    # KeyboardInterrupt while the reactor starts, or the reactor's handler would stop it before the command begins.
+    # Block the signals until heed_signals() has set its handlers.  Otherwise, a signal could raise KeyboardInterrupt
+    # while the reactor starts, or stop the reactor before the command begins.
     signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     is_running: Deferred[None] = Deferred()
 
@@ -246,7 +246,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from .tokens import run_tokens  # imported here, because only the command ``token`` needs this module
 
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            # With this handler, Ctrl-C raises KeyboardInterrupt, so that the command can remove an incomplete file.
+            # Let Ctrl-C raise KeyboardInterrupt instead of ending the process at once, so that the command can remove
+            # an incomplete file.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         raise SystemExit(run_tokens(given[1:]))
     if not given or given[0] != "shell":

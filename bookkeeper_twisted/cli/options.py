@@ -43,7 +43,8 @@ _WIDTH = 100
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """Map each group of keys of a configuration class to the attribute names and the fields of these keys.
 
-    The order is: groups that the class itself declares, groups of HTTP and autorecovery, groups of all configurations.
+    First come the groups that only this class has, then those of HTTP and autorecovery, last those that every
+    configuration class has.
 
     :param config: the class.  A group begins with a comment ``# -- name --`` in the source code of the class.
     """

@@ -1,4 +1,4 @@
-"""Commands for autorecovery: switch it on or off, list underreplicated ledgers, ask and direct the auditor."""
+"""Commands for autorecovery: switch it on or off, list underreplicated ledgers, and control the auditor's checks."""
 
 from argparse import Namespace
 from collections.abc import AsyncIterator, Iterable

@@ -50,7 +50,13 @@ class StoredCookie(ShellRow):
 
     @classmethod
     def parse(cls, bookie_id: str, data: bytes) -> "StoredCookie":
-        """Make a row from ``data``, the stored cookie of the bookie ``bookie_id``, even if it cannot be parsed."""
+        """Make the output row for the stored cookie of a bookie.
+
+        If the cookie cannot be parsed, the row contains only the bookie id and the bytes of the cookie.
+
+        :param bookie_id: id of the bookie.
+        :param data: the bytes of the cookie in the metadata store.
+        """
         try:
             found = Cookie.parse(data)
         except CodecError:
@@ -132,10 +138,10 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
 def _of_stored(
     work: Callable[[ShellContext, Namespace, str], Awaitable[int]], hint: str = ""
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
-    """Make a command from a function; the command prints an error if the function raises CookieNotFoundError.
+    """Wrap a function as a command that prints a message if the function raises CookieNotFoundError.
 
-    :param work: the function; its arguments are the context, the options and the id of the bookie.
-    :param hint: text after the error message, which names a command that may help.
+    :param work: the function to wrap; the command also passes the id of the bookie to it, which the options contain.
+    :param hint: text to print after the message, such as the name of the command that stores a cookie.
     """
 
     async def verb(shell: ShellContext, options: Namespace) -> int:
@@ -236,7 +242,10 @@ async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
 
 
 async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
-    """Add the new, empty directories that the configuration names to the bookie: write a new cookie everywhere."""
+    """Add new, empty directories of the configuration to the bookie.
+
+    To add them, write a cookie that lists them to all directories of the bookie and to the metadata store.
+    """
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
     check = CookieCheck(disk, paths, expected, allow_expansion=True)
@@ -318,13 +327,14 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
 
 
 def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
-    """Return the cookie that the directories contain; if they contain two cookies, ignore that of the bookie ``new``.
+    """Return the cookie of the bookie before its id is changed to ``new``.
 
-    The directories contain both the old and the new cookie if an earlier renaming was interrupted.
+    All directories usually contain the same cookie.  If an earlier renaming was interrupted, some contain the old
+    cookie and some the new one; then return the old one.
 
     :param found: the contents of all cookie files.
     :param new: the new id of the bookie.
-    :raises OperandError: the directories contain no cookie, or cookies of several bookies other than ``new``.
+    :raises OperandError: there is no cookie, or there are cookies of several bookies besides ``new``.
     """
     cookies = {cookie.bookie_id: cookie for cookie in map(Cookie.parse, found)}
     if len(cookies) > 1:

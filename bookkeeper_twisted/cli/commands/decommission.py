@@ -44,7 +44,7 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
 
 
 class _RemainingReporter:
-    """Prints the number of ledgers that still need the bookie, and the estimated time, whenever the number changes."""
+    """Prints how many ledgers still need the bookie, and the estimated time until no ledger needs the bookie."""
 
     def __init__(self, shell: ShellContext, advance: Callable[[int], object]) -> None:
         self._shell = shell
@@ -54,7 +54,7 @@ class _RemainingReporter:
         self._since = 0.0
 
     def report(self, remaining: Remaining) -> None:
-        """Print the number of ``remaining`` ledgers, if it has changed, and the estimated time."""
+        """If the number of ``remaining`` ledgers has changed, print it with the estimated time until it is 0."""
         count, now = len(remaining.blockers), self._shell.world.reactor.seconds()
         if remaining.found > self._found:
             self._found, self._since = remaining.found, now

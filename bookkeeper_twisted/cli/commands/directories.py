@@ -193,11 +193,11 @@ def _password(options: Namespace) -> bytes | None:
 
 
 def _not_interleaved(disk: IFileSystem, directories: Sequence[str], indexes: Sequence[str]) -> str:
-    """Explain why directories have no index files, unless they belong to Apache's ``InterleavedLedgerStorage``.
+    """Check that Apache's ``InterleavedLedgerStorage`` has written the directories: only this storage has index files.
 
     :param directories: the directories of the bookie.
     :param indexes: the ``current`` directories of the bookie's indexes.
-    :returns: a message for the user; empty if ``InterleavedLedgerStorage`` has written the directories.
+    :returns: an empty text if it has; otherwise a message that tells the user which command to use instead.
     """
     if not read_cookies(disk, directories).of_apache:
         return (

@@ -133,7 +133,11 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
 def _scan(
     shell: ShellContext, directory: StoredDirectory, verbose: bool, advance: Callable[[int], object]
 ) -> None:  # fmt: skip
-    """Read everything in one index: the states of ledgers, then the index rows with the locations of entries."""
+    """Read one index completely, to find damage: the states of ledgers, then the rows with the locations of entries.
+
+    :param verbose: whether to print the state of each ledger.
+    :param advance: moves the progress bar by the number of bytes that were read.
+    """
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:

@@ -22,11 +22,11 @@ _BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 class ShownLimit(ShellRow):
     """One row of the output: a latency bound or a rate limiter.
 
-    For a latency bound, only ``latency_bound_ms``, ``factor`` and ``latency_p99_ms`` are set.  For a rate limiter, only
-    the fields after these are set.  All other fields of the row are None.
+    A row for a latency bound has the fields ``latency_bound_ms``, ``factor`` and ``latency_p99_ms``; its other fields
+    are None.  A row for a rate limiter has all other fields, and None in these three.
 
-    :ivar factor: the part of its speed limits that background work may use at present, from 0 to 1; it is below 1 if
-        latencies have exceeded the bound.
+    :ivar factor: the speed limits of background work are multiplied by this number, from 0 to 1, at present; it is
+        below 1 if latencies have exceeded the bound.
     :ivar latency_p99_ms: the 99 % quantile of the latencies; None if it was not measured yet.
     """
 

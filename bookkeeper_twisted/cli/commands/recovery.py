@@ -27,9 +27,9 @@ _AT_ONCE = 4
 
 @attrs.frozen
 class ConcernedLedger(ShellRow):
-    """A ledger that has one of the searched bookies in an ensemble.
+    """A ledger that has an ensemble with at least one of the bookies that the user has named.
 
-    :ivar inspected: the searched bookies that are in an ensemble of this ledger.
+    :ivar inspected: the named bookies that are in an ensemble of this ledger.
     """
 
     ledger_id: int

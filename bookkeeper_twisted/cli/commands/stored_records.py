@@ -101,7 +101,10 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
 
 
 def _wanted(scan: LogScan, options: Namespace, advance: Callable[[int], object]) -> Iterator[Record]:
-    """Yield the records of an entry log that the options select, by ledger or by offset."""
+    """Yield the records of an entry log that the options select, by ledger or by offset.
+
+    :param advance: moves the progress bar by the number of bytes that were read.
+    """
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
         advance(record.size)
@@ -132,8 +135,10 @@ def _read(shell: ShellContext, path: str, record: Record, with_data: bool) -> St
 def _record(body: bytes, size: int, position: int, with_data: bool) -> StoredRecord:
     """Return the fields of a record of an entry log or a journal.
 
-    :param body: at least the first bytes of the record, without its length field.
+    :param body: the record without its length field; without ``with_data``, its first :data:`_DATA` bytes suffice.
     :param size: size of the whole record in bytes, without its length field.
+    :param position: offset of the record in the file.
+    :param with_data: whether the result contains the digest and the payload of an entry.
     """
     ledger_id, entry_id = _IDS.unpack_from(body)
     record = partial(StoredRecord, ledger_id, entry_id, size, position)

@@ -62,10 +62,9 @@ class ExitStatus:
         self._stop()
 
     def _on_sighup(self, number: int, frame: object) -> None:
-        """Call :attr:`on_hangup` in the reactor's thread, which reads the configuration again.
+        """Call :attr:`on_hangup` on the reactor's thread, to load the configuration again.
 
-        The process does not end.  Scripts send SIGHUP so that a program reloads its configuration; a terminal that is
-        closed sends it, too.
+        SIGHUP never ends this process, not even if it comes from a terminal that was closed.
         """
         self._reactor.callFromThread(self._hang_up)
 

@@ -18,7 +18,7 @@ from ...bookie.lifecycle.condition import Condition
 Send = Callable[[bytes], object]
 
 _INTERVAL = 1.0
-"""Maximum number of seconds between two reports of the conditions of the services."""
+"""Maximum number of seconds between two looks at the conditions of the services (starting, running, ...)."""
 
 EXTENSION = 120
 """Seconds by which the service manager is asked to extend its timeout whenever the start of a service progresses."""
@@ -99,7 +99,7 @@ class ServiceManager:
         return int(text) / _MICROSECONDS
 
     def watch(self, conditions: Conditions) -> None:
-        """Begin to report the ``conditions`` of services; call this when their start begins."""
+        """Begin to report the ``conditions`` of services, such as starting or running; call this before they start."""
         if self._send is not None:
             self._conditions = conditions
             self._look()
@@ -138,8 +138,9 @@ class ServiceManager:
     def _look(self) -> None:
         """Send a report, and schedule the next call.
 
-        The report contains conditions that have changed and a ping if it is due.  If the start of a service has
-        progressed, it also asks the service manager to extend its timeout.
+        The report contains the conditions of the services (starting, running, ...) if a condition has changed, and a
+        ping for the watchdog if a ping is due.  While services start, the report also asks the service manager for
+        more time whenever the start has progressed.
         """
         self._tick = self._clock.callLater(self._interval, self._look)
         found = self._conditions()
@@ -193,7 +194,7 @@ class ServiceManager:
         except BlockingIOError:
             pass  # the socket is full, because the service manager has not read it: try again with the next report
         except OSError as error:
-            # Later reports are sent all the same: the service manager may restart and read the socket again.
+            # Drop this report, but send later ones: the service manager may restart and read the socket again.
             self._unsent.clear()
             if not self._is_lost:
                 self._log.warn("the service manager cannot be reached: {error}", error=str(error))

@@ -20,7 +20,8 @@ def ask(question: str) -> bool:
         raise NotConfirmedError("the standard input is no terminal, so nobody can be asked: nothing was done")
     of_reactor = signal.getsignal(signal.SIGINT)
     if of_reactor is signal.SIG_DFL:
-        # The default action was restored after an earlier signal, and that signal shall end the command.
+        # The handler of an earlier signal has restored the default action.  That signal is about to end the command, so
+        # do not ask the user any more.
         raise KeyboardInterrupt
     if of_reactor is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,7 +17,8 @@ from twisted.internet.interfaces import IReadDescriptor
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-_ENTER = "\x1b[?1049h\x1b[?25l"  # switch to the alternate buffer, which preserves the shown text; hide the cursor
+# Hide the cursor, and switch to the alternate buffer, so that the terminal shows its former text again at the end.
+_ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _HOME, _END_OF_LINE, _END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
@@ -132,7 +133,7 @@ class TerminalScreen:
             self.on_key(key)
 
     def connectionLost(self, reason: Failure) -> None:
-        """Report with an empty key that the terminal was closed."""
+        """Call :attr:`on_key` with an empty text, to report that the terminal was closed."""
         self.on_key("")
 
     def logPrefix(self) -> str:

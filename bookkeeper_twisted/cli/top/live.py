@@ -12,7 +12,7 @@ from .table import HELP, KEYS, ordered, table_lines
 
 
 class SamplesBookies(Protocol):
-    """An object that samples the bookies of a cluster."""
+    """An object that measures the load of all bookies of a cluster."""
 
     async def loads(self) -> list[BookieLoad]:
         """Return the load of each bookie since the last call.
@@ -25,7 +25,7 @@ class LiveTable:
     """Draws the table on a screen, and sorts it by the key that the user presses.
 
     :param clock: the reactor, for the pauses between two samples.
-    :param watch: samples the bookies.
+    :param watch: measures the load of the bookies.
     :param screen: shows the table; this object sets the ``on_key`` and ``on_resize`` of the screen.
     :param interval: seconds between two samples.
     :param sort: the first order of the table, one of :data:`~.table.SORTS`.

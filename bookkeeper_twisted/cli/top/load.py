@@ -68,7 +68,7 @@ COLUMNS = (
     Column("DISK %", "disk", lambda load: load.disk_use, 1),
     Column("CONNS", "connections", lambda load: load.connections),
 )
-"""The columns, the most important first; a narrow terminal shows only the first of them."""
+"""The columns, the most important first; on a narrow terminal the last columns are left out."""
 
 
 def _megabytes(n_bytes: float | None) -> float | None:
