@@ -76,7 +76,7 @@ class BookKeeper:
 
         :param driver: an open metadata driver; kept as ``metadata``.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
-        :param threads: the operations on threads; by default those of the operating system.
+        :param threads: how this client locks and wakes threads that append entries; None for the standard way.
         :param tracer: decides what is traced, and reports the spans; None for no traces.
         """
         self._clock = clock

@@ -32,9 +32,10 @@ def is_encrypted(metadata: LedgerMetadata) -> bool:
 
 
 def check_names(custom_metadata: Mapping[str, bytes]) -> None:
-    """Check that a caller's custom metadata do not use the names of this module.
+    """Check that a caller's custom metadata do not contain the keys under which this module stores the encryption key.
 
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: one of the names is a name of this module.
+    :param custom_metadata: the custom metadata of a new ledger.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: they contain such a key.
     """
     for name in (ALGORITHM, KEY_ID, KEY):
         if name in custom_metadata:

@@ -49,7 +49,8 @@ class IBookieClient(Interface):
         """Read several entries by requests that are sent in one write.
 
         :param entry_ids: ids of the entries, at least one.
-        :param context: pairs of text that the first request carries to the bookie if it goes over V3.
+        :param context: values by name for the ``requestContext`` of the first request, such as the ids of a trace; V2
+            does not send them.
         :returns: replies in the order of ``entry_ids``; the error of one entry is in the ``status`` of its reply.
         """
 
@@ -61,10 +62,11 @@ class IBookieClient(Interface):
 
         :param max_count: maximum number of entries, <= 0 for any number.
         :param max_size: maximum number of bytes of the reply; the first entry is returned even if it is longer.
-        :param patience: maximum number of seconds that the bookie waits until it knows a LAC of at least ``first``.
-            The reply then contains the highest LAC that the bookie knows (``max_lac``), and entries that it stores,
-            confirmed or not.  None to read without waiting.
-        :param context: pairs of text that the request carries to the bookie if it goes over V3.
+        :param patience: maximum number of seconds for which the bookie waits until it knows a LAC of at least
+            ``first``; None to read without waiting.  After a wait, the reply contains the highest LAC that the bookie
+            knows (``max_lac``), and entries that may not be confirmed yet.
+        :param context: values by name for the ``requestContext`` of the request, such as the ids of a trace; V2 does
+            not send them.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":

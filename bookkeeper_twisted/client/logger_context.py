@@ -67,7 +67,10 @@ class _InContext:
 
 
 class LedgerLogger(Logger):
-    """A logger for a class attribute; in the events of an instance, it adds the ``_logger_context`` of the instance."""
+    """A logger to assign to the attribute ``_log`` of a class.
+
+    If an instance of the class logs an event, the logger adds the instance's ``_logger_context`` to the event.
+    """
 
     def __get__(self, instance: object, owner: type | None = None) -> Logger:
         return logger_in(super().__get__(instance, owner), getattr(instance, "_logger_context", None))

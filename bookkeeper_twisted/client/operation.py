@@ -20,7 +20,8 @@ class OperationContext:
 
     :ivar bookies: sends the requests to bookies, for the whole client or for one ledger handle.
     :ivar encryption: encrypts and decrypts entries; None if no key provider is configured.
-    :ivar records: decides what is traced, and keeps it until its spans are made; None if nothing is traced.
+    :ivar records: chooses the operations to trace, and stores their times until spans are made of them; None if no
+        operation is traced.
     """
 
     clock: IReactorTime
@@ -33,8 +34,8 @@ class OperationContext:
     records: TraceRecords | None = attrs.field(default=None, kw_only=True)
 
     def with_flow(self) -> Self:
-        """Return a copy of this context whose :attr:`bookies` sends the requests of one ledger handle only.
+        """Return a copy of this context for one ledger handle, which gets its own object :attr:`bookies` for requests.
 
-        The handle must close or retire the new :attr:`bookies`.
+        At its end, the handle must close this object, or retire it: then outstanding requests still end as usual.
         """
         return attrs.evolve(self, bookies=self.bookies.open_flow())

@@ -86,5 +86,8 @@ def rack_resolver(reactor: Any, config: ClientConfig, driver: IMetadataDriver) -
 
 
 def local_host_name(config: ClientConfig) -> str:
-    """Return the name of this machine; an empty string if ``config`` says that placement must not prefer its rack."""
+    """Return the name of this machine, from which the placement policy finds the rack of the client.
+
+    :param config: if it forbids a preference for bookies in this rack, an empty text is returned.
+    """
     return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

@@ -1,5 +1,4 @@
-"""Loops over asynchronous iterations: return the next items as a list, or run coroutines for several items at a time.
-"""
+"""Functions for asynchronous iterators: return the next items as a list, or run a coroutine for each item."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeVar

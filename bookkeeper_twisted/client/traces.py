@@ -1,9 +1,9 @@
 """The traces of a client: the spans of its sampled appends and reads, and of their requests to bookies.
 
-Until its batch is sent, a sampled append is stored under its ledger id and entry id.  When the batch is sent, each add
-request of the append gets a span, and the request carries the ids of that span (:mod:`~bookkeeper_twisted.tracing`).
-The span of the append ends when the Deferred of the append fires.  The span of a request ends with its reply, which may
-come later.  :class:`.TraceRecords` makes the spans of ended operations and requests.
+When a batch of entries is sent, each add request of a sampled append gets the ids of a new span.  Over V3, the request
+carries these ids to the bookie (:mod:`~bookkeeper_twisted.tracing`).  The span of the append ends when the Deferred of
+the append fires.  The span of a request ends with its reply, which may come later.  When a span has ended,
+:class:`.TraceRecords` stores its times, and reports the span to the tracer later.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 APPEND, READ, READ_BATCH = "bookkeeper.append", "bookkeeper.read", "bookkeeper.read_batch"
 ADD_REQUEST, READ_REQUEST = "bookkeeper.add_request", "bookkeeper.read_request"
-"""The names of spans."""
+"""The names of the spans of operations, and of the spans of their requests to bookies."""
 
 LEDGER, ENTRY = "bookkeeper.ledger.id", "bookkeeper.entry.id"
 ENTRIES, BOOKIE = "bookkeeper.entries", "bookkeeper.bookie.id"
@@ -37,15 +37,15 @@ REACHES_BOOKIES = "bookkeeper.reaches_bookies"
 """
 
 CONTEXT_ROOM = 256
-"""Number of bytes that must be left between a request and the limit of a frame for the ids of a span."""
+"""The ids of a span are added only to add requests that are at least this many bytes smaller than the largest frame."""
 
 _Key = tuple[int, int]
 
 
 class _Timed:
-    """The times and the error of an operation or request; after its end, it is the record from which its span is made.
+    """The times and the error of one operation or request, from which a span is made after the end of the operation.
 
-    :ivar records: this object is added to these records at the end.
+    :ivar records: stores this object from the end of the operation until the span is made.
     """
 
     __slots__ = ("records", "_began", "_ended", "_error")
@@ -57,7 +57,7 @@ class _Timed:
         self._error: BaseException | None = None
 
     def end(self, error: BaseException | None) -> None:
-        """End the span now, and add this object to the records.
+        """End the span now, and let :attr:`records` make and report it later.
 
         :param error: the error of the operation or request; None if it succeeded.
         """
@@ -81,7 +81,7 @@ class _Timed:
 class TracedOperation(_Timed):
     """A traced append or read.
 
-    :param records: this object is added to these records at the end.
+    :param records: stores this object from the end of the operation until the span is made.
     :param begun: the ids of the span and of its parent.
     :param name: the name of the span.
     :ivar ids: the ids of the span.
@@ -125,7 +125,7 @@ class TracedRequest(_Timed):
 
     @property
     def context(self) -> Mapping[str, str]:
-        """The pairs of text to send in the request, so that the bookie makes its spans children of this span."""
+        """The ``requestContext`` to send in the request, so that the bookie makes its spans children of this span."""
         return {TRACEPARENT: part_text(self._operation.text, self._number)}
 
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
@@ -144,8 +144,8 @@ class AppendTraces:
     """The sampled appends of a client that are not sent yet.
 
     :param largest: size in bytes of the largest add request to which the ids of a span can be added.
-    :ivar begin: the method :meth:`.TraceRecords.begin`, which decides whether an append is sampled.
-    :ivar tracer: the tracer of the client, which :attr:`begin` asks.
+    :ivar begin: the method :meth:`.TraceRecords.begin`, which returns ids for a span if the append is sampled.
+    :ivar tracer: the tracer of the client, which decides whether an append is sampled.
     :ivar waiting: sampled appends that are not sent yet, by ledger id and entry id.
     """
 
@@ -160,7 +160,9 @@ class AppendTraces:
         """Trace a sampled append of one or several entries, until its batch is sent and its Deferred has fired.
 
         :param begun: the ids of the append's span and of the parent span.
-        :param entry_id: id of the last entry; of all requests, only those for this entry get spans.
+        :param ledger_id: id of the ledger.
+        :param entry_id: id of the last entry of the append.  Only the add requests for this entry get spans, not those
+            for the other entries of the append.
         :param count: number of entries.
         :param waiter: the Deferred of the append; the span ends when it fires, fails or is cancelled.
         """
@@ -187,12 +189,12 @@ class AppendTraces:
         self, bookies: "IBookieClient | TracedAdds", ledger_ids: Sequence[int], entry_ids: Sequence[int],
         reaches_bookies: bool,
     ) -> "TracedAdds | None":  # fmt: skip
-        """Trace the sampled appends in a batch that is about to be sent; remove them from :attr:`waiting`.
+        """Trace the sampled appends in a batch that is about to be sent, and remove the appends from :attr:`waiting`.
 
         :param bookies: the object that sends the add requests.
         :param ledger_ids: the ledger id of each entry in the batch.
         :param entry_ids: the entry id of each entry in the batch.
-        :param reaches_bookies: whether the requests can carry the ids of spans.
+        :param reaches_bookies: whether the protocol of the requests can send the ids of spans to the bookies.
         :returns: an object that sends and traces the requests; None if no append in the batch is sampled.
         """
         found = [key for key in self.waiting if _index_of(ledger_ids, entry_ids, key) is not None]
@@ -205,7 +207,7 @@ class AppendTraces:
 def _index_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) -> int | None:
     """Return the index of the entry with the ledger id and entry id ``key`` in a batch; None if it is not in it."""
     ledger_id, entry_id = key
-    if isinstance(entry_ids, range):  # only the ids of one ledger's entries are a range
+    if isinstance(entry_ids, range):  # the ids are a range only if all entries are of one ledger: compare its id once
         return entry_ids.index(entry_id) if entry_id in entry_ids and ledger_ids[0] == ledger_id else None
     index = -1
     while True:
@@ -218,7 +220,10 @@ def _index_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], key: _Key) ->
 
 
 class TracedAdds:
-    """Sends the add requests of a batch; each request for a sampled append gets a span and carries the ids of it."""
+    """Sends the add requests of a batch, and traces the requests for sampled appends.
+
+    Each traced request gets a span, and carries the ids of this span to the bookie if the protocol is V3.
+    """
 
     __slots__ = ("_bookies", "_appends", "_largest")
 
@@ -263,7 +268,10 @@ def _answered(
 
 
 class TracedReads:
-    """Sends the requests of one traced read; each gets a span, and carries the ids of it if it is sent over V3."""
+    """Sends the requests of one traced read.
+
+    Each request gets a span, and carries the ids of this span to the bookie if the protocol is V3.
+    """
 
     def __init__(self, bookies: IBookieClient, read: TracedOperation) -> None:
         self._bookies = bookies

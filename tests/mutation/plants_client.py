@@ -119,8 +119,8 @@ PLANTS = (
         "a thread begins to wait when the gate is open", "client/claims/claim_log.py",
         "                blocked = _Blocked(producer, self._threads.signal())\n"
         "                self._blocked.append(blocked)\n            finally:\n"
-        "                self._open_gate()\n",
-        "            finally:\n                self._open_gate()\n"
+        "                self._restore_limit()\n",
+        "            finally:\n                self._restore_limit()\n"
         "        blocked = _Blocked(producer, self._threads.signal())\n        self._blocked.append(blocked)\n",
         _STEPPED,
     ),
@@ -148,7 +148,7 @@ PLANTS = (
     ),
     Plant(
         "the gate opens while threads wait for room", "client/claims/claim_log.py",
-        "not self._blocked and not self._locked", "not self._locked", _ORDER, where="ClaimLog._open_gate",
+        "not self._blocked and not self._locked", "not self._locked", _ORDER, where="ClaimLog._restore_limit",
     ),
     Plant(
         "the thread that came last gets room first", "client/claims/claim_log.py",

@@ -32,7 +32,7 @@ MAX_BLOCKS = 3
 """Maximum number of memory blocks of a claim log by default."""
 
 STUCK_SECONDS = 15.0
-"""Seconds for which reserved memory (an open claim) may delay later frames; then the log revokes it."""
+"""Seconds after which the log revokes an open claim (reserved memory), because it delays all later frames."""
 
 
 @attrs.define(eq=False)
@@ -57,9 +57,10 @@ class ClaimLog:
     :ivar failure: the reason why no more memory can be reserved in the log; None while memory can be reserved.
     :ivar lost_from: position at which the frames begin that will never be acknowledged; None before the log is
         abandoned.
-    :ivar shapes: maps payload sizes to frame shapes (function, frame size and length word with which to write a frame);
-        a cache that :meth:`shape` fills.
-    :ivar armed: whether the sender was woken, and has not called :meth:`disarm` since then.
+    :ivar shapes: a cache that :meth:`shape` fills: maps the size of a payload to the function that writes a frame with
+        such a payload, the size of the frame, and its encoded length field.
+    :ivar armed: True from the moment at which the sender is woken until it calls :meth:`disarm`; meanwhile, it need not
+        be woken again.
     :ivar dropped: number of entries that were dropped because the log had no room for them.
     """
 
@@ -73,7 +74,7 @@ class ClaimLog:
         self, layout: FrameLayout, pool: MemoryPool, threads: Threads, wake: Callable[[], None],
         window: int | None = None, start: int = 0, max_blocks: int = MAX_BLOCKS,
     ) -> None:  # fmt: skip
-        """:param wake: wakes the sender; called on any thread, but not again before the sender has looked for frames.
+        """:param wake: wakes the sender; called on any thread, then not again until the sender calls :meth:`disarm`.
         :param window: maximum number of bytes of claimed frames that are not acknowledged yet; by default three times
             the size of a memory block.
         :param start: the position (byte offset) of the first frame.
@@ -98,7 +99,8 @@ class ClaimLog:
         self._skipped: list[tuple[int, int]] = []
         self._waiters: list[tuple[int, int, Deferred[int]]] = []
         self._asked = 0
-        self._lock = threads.lock()  # needed to claim a frame above the limit, and to free memory
+        # A thread needs the lock to reserve memory above ``limit``; the sender needs it to free memory.
+        self._lock = threads.lock()
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -135,7 +137,8 @@ class ClaimLog:
             self._wake()
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape (:data:`~.frames.FrameShape`) of a frame whose payload has ``size`` bytes."""
+        """Return the function that writes a frame with a payload of ``size`` bytes, the frame's size and length field.
+        """
         return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
@@ -162,7 +165,7 @@ class ClaimLog:
                 blocked = _Blocked(producer, self._threads.signal())
                 self._blocked.append(blocked)
             finally:
-                self._open_gate()
+                self._restore_limit()
         return self._wait(blocked)
 
     def _wait(self, blocked: _Blocked) -> int:
@@ -182,7 +185,7 @@ class ClaimLog:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)
                 self._serve()
-                self._open_gate()
+                self._restore_limit()
 
     # ---- room, under the lock ------------------------------------------------------------------------
 
@@ -234,11 +237,11 @@ class ClaimLog:
             blocked.result = result
             blocked.signal.set()
 
-    def _open_gate(self) -> None:
-        """Set :attr:`limit`, the position up to which threads may reserve memory (claim frames) without the lock.
+    def _restore_limit(self) -> None:
+        """Let threads reserve memory without the lock again, up to the end of the newest memory block.
 
-        The limit is the end of the newest memory block, or a lower position if the log may not have so many
-        unacknowledged bytes.  If threads wait for room, or must always use the lock, the limit stays 0.
+        The limit is lower if otherwise the log could have too many unacknowledged bytes.  Change nothing if other
+        threads wait for memory, because they come first, or if threads must always use the lock.
         """
         if self._blocks and self.failure is None and not self._blocked and not self._locked:
             end, room = self.block.end, self.acknowledged + self._window
@@ -248,14 +251,17 @@ class ClaimLog:
 
     @property
     def in_flight(self) -> int:
-        """The number of bytes in claimed frames whose entries do not have their ack quorum yet."""
+        """The number of bytes that threads have reserved for entries that do not have their ack quorum yet.
+
+        Memory into which threads are still writing counts, too.
+        """
         return self.tail - self.acknowledged
 
     @property
     def waiting(self) -> bool:
-        """Whether threads have claimed frames that the sender has not taken yet.
+        """Whether threads have reserved memory for entries that the sender has not sent yet.
 
-        The threads may still be writing into these frames.
+        The threads may still be writing into this memory.
         """
         return self.tail > self.taken
 
@@ -264,9 +270,9 @@ class ClaimLog:
         self.armed = False
 
     def _committed(self) -> int:
-        """Return the position below which all reserved frames are committed or aborted; no thread writes there."""
+        """Return the position below which threads have finished all entries, so that the entries can be sent."""
         # Read the tail first, then the start of each thread's open frame.  A frame that a thread reserves between the
-        # two reads begins at or above this tail.
+        # two reads begins at or above this tail, so it does not matter if this loop misses the frame.
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -307,12 +313,12 @@ class ClaimLog:
         return end
 
     def unblock(self, now: float) -> bool:
-        """Revoke the reserved memory (open claim) that delays later frames, if its thread is dead or too slow.
+        """Revoke the oldest open claim (reserved memory), which delays later frames, if its thread is dead or too slow.
 
-        A thread is too slow if it has delayed later frames for :data:`STUCK_SECONDS`.
+        A thread is too slow :data:`STUCK_SECONDS` after a call of this method has first found this claim.
 
         :param now: seconds of a monotonic clock.
-        :returns: whether an open claim has delayed frames, so that this method must be called again later.
+        :returns: True if this call has found an open claim; the caller must then call this method again later.
         """
         committed = self._committed()
         for producer in self._producers:
@@ -335,9 +341,9 @@ class ClaimLog:
     def acknowledge(self, position: int) -> None:
         """Record that all frames below a position are acknowledged, so that their memory can be reused.
 
-        The Deferreds that :meth:`when_acknowledged` returned for these positions fire, the lowest position first.
+        The Deferreds that :meth:`when_acknowledged` returned for positions up to this one fire, the lowest first.
 
-        :param position: the end of a taken frame.
+        :param position: the end of a frame that was sent.
         """
         self._advance_acknowledged(position)
         while self._waiters and self._waiters[0][0] <= self.acknowledged:
@@ -359,7 +365,7 @@ class ClaimLog:
             while len(blocks) > 1 and blocks[0].end <= self.acknowledged:
                 self._pool.give(blocks.pop(0))
             self._serve()
-            self._open_gate()
+            self._restore_limit()
 
     def when_acknowledged(self, position: int) -> "Deferred[int]":
         """Return a Deferred that fires with ``position`` once all frames below this position are acknowledged.
@@ -387,7 +393,7 @@ class ClaimLog:
             if self._blocks and self.tail == self.acknowledged and self._committed() == self.tail:
                 self._pool.give(self._blocks.pop())
                 self.block = NO_BLOCK
-            self._open_gate()
+            self._restore_limit()
 
     def shut(self, why: Exception) -> None:
         """Refuse to reserve more memory, also for waiting threads; reserved frames are still sent and acknowledged.

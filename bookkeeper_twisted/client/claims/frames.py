@@ -31,18 +31,21 @@ size would take too much memory.
 _LENGTH = struct.Struct(">i")
 
 StoreFrame = Callable[[bytearray, int, bytes, Any], None]
-"""``store(buffer, at, length_word, payload)``: a function that writes a frame into memory in one step."""
+"""``store(buffer, at, length_word, payload)``: a function that writes a frame to offset ``at`` of a buffer.
+
+It writes the length word (the size of the rest of the frame) and the payload; the header between them follows later.
+"""
 
 FrameShape = tuple[StoreFrame, int, bytes]
-"""The shape of a frame: the function that writes such a frame, the size of the frame, and its length word."""
+"""All that is needed to write a frame with a payload of some size: a function, the frame's size, its length word."""
 
 
 class FrameLayout:
     """The layout of frames; it is the same for all ledgers whose digests have the same size.
 
     :ivar payload_at: offset of the payload in a frame, in bytes.
-    :ivar shapes: maps payload sizes to frame shapes (function, frame size and length word with which to write a frame);
-        a cache that :meth:`shape` fills and any thread may read.
+    :ivar shapes: a cache that :meth:`shape` fills and any thread may read: maps the size of a payload to the function
+        that writes a frame with such a payload, the size of the frame, and its encoded length word.
     """
 
     __slots__ = ("payload_at", "shapes")
@@ -52,7 +55,10 @@ class FrameLayout:
         self.shapes: dict[int, FrameShape] = {}
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape of a frame whose payload has ``size`` bytes; cache it if the payload is small."""
+        """Return the function that writes a frame with a payload of ``size`` bytes, the frame's size and length word.
+
+        Cache the result if the payload is small.
+        """
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
@@ -82,7 +88,7 @@ def _stored_by_slice(payload_at: int) -> StoreFrame:
 
 
 class Frames:
-    """One or more consecutive frames in one memory block, without holes.
+    """One or more consecutive frames (memory for one entry each) in one memory block, without gaps between them.
 
     :ivar start: position (byte offset) in the claim log of the first frame.
     :ivar end: position in the claim log after the last frame.
@@ -135,9 +141,12 @@ class Frames:
 
 
 def cut_frames(block: MemoryBlock, start: int, end: int, limit: int) -> Frames:
-    """Return the first frames in a range of a claim log: at most ``limit`` bytes, but at least one frame.
+    """Return the first frames (memory for one entry each) in a range: at most ``limit`` bytes, but at least one frame.
 
-    :param end: position in the log at which the range ends; it must be the end of a frame, and greater than ``start``.
+    :param block: the memory block that contains the range.
+    :param start: position (byte offset) in the claim log at which the first frame begins.
+    :param end: position at which the last frame of the range ends; it must be greater than ``start``.
+    :param limit: maximum number of bytes in the returned frames.
     """
     if end - start > limit:
         at, buffer = start - block.base, block.buffer

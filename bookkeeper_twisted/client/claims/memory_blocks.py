@@ -1,23 +1,27 @@
-"""The memory of claim logs (queues that threads fill with entries): memory blocks, and their pool."""
+"""The memory of claim logs: blocks of memory, and their pool.
+
+A claim log is a queue of entries that threads fill.  It stores each entry in a *frame*, a range of such memory.
+"""
 
 from bisect import insort
 
 DEFAULT_BLOCK_SIZE = 256 << 10
 SMALL_BLOCK_SIZE = 8 << 10
-"""Size in bytes of a claim log's first memory block; small, so that thousands of ledgers can have entries in flight."""
+"""Size in bytes of the first memory block of a writer; small, because thousands of ledgers may each need one."""
 
 
 class MemoryBlock:
-    """A memory block of a claim log, which contains the frames from position ``base`` to ``end`` in the log.
+    """A block of memory of a claim log, in which threads store entries.
 
-    A position is a byte offset in the log.
+    A frame is the memory for one entry.  A position is a byte offset in the log.
 
     :ivar base: position of the first frame.
-    :ivar end: position after the last frame; while threads may claim more frames in this block, the position after its
-        memory.
+    :ivar end: position at which the memory ends; once the next block is in use, position after the last frame.
     :ivar buffer: the memory.
-    :ivar holes: ranges of reserved memory without an entry to send, in order; used by the reactor's thread only.
-    :ivar aborted: such ranges that are not yet in ``holes``, in any order; any thread may add ranges.
+    :ivar view: a view of the whole buffer.
+    :ivar holes: sorted ranges of positions that the sender skips, because the thread that had reserved the memory did
+        not append its entry; used by the reactor's thread only.
+    :ivar aborted: new holes, not yet in ``holes``, in any order; any thread may add ranges.
     :ivar tainted: whether a thread may still write to memory that was revoked from it; if so, the block is not reused.
     """
 
@@ -33,13 +37,13 @@ class MemoryBlock:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the ranges in :attr:`aborted` to :attr:`holes`, so that the sender does not send their bytes."""
+        """Move the new ranges without an entry, in any order, to the sorted list of ranges that the sender skips."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
 
 NO_BLOCK = MemoryBlock(0, bytearray())
-"""The block of a claim log that has no memory yet; its size is 0, so no frame fits into it."""
+"""An empty block for each claim log that has no memory yet; the log's first entry does not fit into this block."""
 
 
 class MemoryPool:
@@ -57,9 +61,9 @@ class MemoryPool:
 
     def __init__(self, size: int = DEFAULT_BLOCK_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: maximum number of unused pieces of memory of each size that the pool keeps.
-        :param prepared: number of pieces of ordinary size that the pool makes immediately, before the first log needs
-            them.
+        :param kept: maximum number of unused blocks of each size that the pool keeps.
+        :param prepared: number of blocks of ordinary size to allocate now, so that the first claim logs need not wait
+            for their allocation.
         """
         self.size = size
         self.small = min(SMALL_BLOCK_SIZE, size)
@@ -69,11 +73,10 @@ class MemoryPool:
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
     def take(self, base: int, room: int) -> MemoryBlock:
-        """Return a memory block of at least ``room`` bytes.
+        """Return a memory block of at least ``room`` bytes: a small one, an ordinary one, or a larger one if necessary.
 
-        The block is small if ``room`` bytes fit into a small block.
-
-        :param base: position (byte offset) in the log at which the block begins.
+        :param base: position (byte offset) in the claim log at which the block begins.
+        :param room: number of bytes that must fit into the block.
         """
         size = self.small if room <= self.small else max(room, self.size)
         try:
@@ -83,7 +86,7 @@ class MemoryPool:
         return MemoryBlock(base, buffer)
 
     def give(self, block: MemoryBlock) -> None:
-        """Take back a memory ``block``, which the caller must not use any more.
+        """Put a memory ``block`` back into the pool; the caller must not use the block any more.
 
         The memory is not reused if a view of it still exists.
         """
@@ -92,7 +95,9 @@ class MemoryPool:
         free = self._free.get(len(buffer))
         if block.tainted or free is None or len(free) >= self._kept:
             return
-        try:  # append() fails if a view of the memory still exists; then the memory must not be reused
+        # bytearray.append() raises BufferError while a memoryview of the bytearray exists.  The memory must then not be
+        # reused, because the owner of the view would see the new bytes.
+        try:
             buffer.append(0)
         except BufferError:
             return

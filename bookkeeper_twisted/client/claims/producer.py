@@ -2,11 +2,12 @@
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So no other thread
 can run within a sequence of loads, additions, comparisons, forward branches and stores.  Such a sequence is used as an
-atomic fetch-and-add: it moves the tail of the log, and stores the claimed position in this handle.  A test checks in
-the byte code that the sequence has no call and no loop, at which two threads could claim the same position.  Trace
-functions run only at the beginning of a line, so the sequence is one line.  A debugger may trace every instruction, so
-if a trace function is set when a handle is made, all handles use the log's lock.  They also use the lock in an
-interpreter without a global lock.
+atomic fetch-and-add: it moves the tail of the log, and stores the claimed position in this handle.  A call or a loop in
+the sequence would be an error, because two threads could then claim the same position.  So a test checks the byte code.
+
+A trace function runs at the beginning of each line, so the sequence is one line.  A debugger may trace every
+instruction instead.  So if a trace function is set when a handle is made, all handles use the log's lock.  They also
+use the lock in an interpreter without a global lock.
 
 To commit a frame, a thread stores one value in its handle.  The sender may send all frames below the lowest position at
 which any handle has an open claim.
@@ -55,11 +56,15 @@ class WhenFull(Enum):
 class ProducersLog(Protocol):
     """The methods and attributes of a claim log (:class:`~.claim_log.ClaimLog`) that a producer uses.
 
+    A frame is the memory for one entry.
+
     :ivar tail: the position (byte offset in the log) after the last claimed frame.
     :ivar limit: the position up to which threads reserve (claim) frames without a lock.
     :ivar block: the memory block that contains the frames up to ``limit``.
-    :ivar shapes: maps payload sizes to frame shapes (:data:`~.frames.FrameShape`), with which frames are written.
-    :ivar armed: whether the sender was woken, and has not looked for frames since then.
+    :ivar shapes: a cache: maps the size of a payload to the function that writes a frame with such a payload, the size
+        of the frame, and its encoded length field.
+    :ivar armed: True from the moment at which the sender is woken until it looks for frames; meanwhile, it need not be
+        woken again.
     """
 
     tail: int
@@ -78,7 +83,8 @@ class ProducersLog(Protocol):
         """
 
     def shape(self, size: int) -> FrameShape:
-        """Return the shape (:data:`~.frames.FrameShape`) of a frame whose payload has ``size`` bytes."""
+        """Return the function that writes a frame with a payload of ``size`` bytes, the frame's size and length field.
+        """
 
     def wake(self) -> None:
         """Wake the sender, unless it was woken already and has not looked for frames since then."""
@@ -87,16 +93,18 @@ class ProducersLog(Protocol):
 class Producer:
     """The handle through which one thread claims frames in a claim log; its frames keep their order.
 
-    To claim a frame is to reserve the memory for one entry.  A position is a byte offset in the log.
+    To claim a frame is to reserve the memory for one entry.  The claim is open until the thread commits or aborts the
+    frame.  A position is a byte offset in the log.
 
     :ivar start: position of the frame of the open claim; :data:`IDLE` if no claim is open, :data:`REVOKED` if the log
-        has revoked the claim.
+        has taken the memory back because the thread was too slow.
     :ivar size: size in bytes of the last claimed frame; stored before ``start``, so that the sender never reads a new
         ``start`` with an old ``size``.
-    :ivar block: the memory block of the last frame that was claimed under the lock.
+    :ivar block: the memory block of the last frame that was claimed under the log's lock; frames that are claimed
+        without the lock do not change this attribute.
     :ivar alive: tests whether the thread is alive.
-    :ivar when_full: what offers and claims of this handle do if there is no room.
-    :ivar patience: maximum number of seconds that offers and claims wait for room.
+    :ivar when_full: what :meth:`offer` and :meth:`claim` do if there is no room.
+    :ivar patience: maximum number of seconds that they wait for room with ``WhenFull.BLOCK``; None for ever.
     """
 
     __slots__ = ("start", "size", "block", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
@@ -118,9 +126,9 @@ class Producer:
         """Append an entry: reserve memory for it (claim a frame), store the payload there, and commit the frame.
 
         :param payload: the bytes of the entry; copied before this returns.
-        :returns: the position after the frame, or a :class:`ClaimResult`.
-        :raises IllegalOperationError: another claim of the handle is open, or the log has revoked this claim; the frame
-            is not sent.
+        :returns: the position (byte offset in the log) after the entry, or a :class:`ClaimResult`.
+        :raises IllegalOperationError: this thread has called :meth:`claim`, and neither :meth:`commit` nor
+            :meth:`abort` since; or the log has taken the memory back.  In both cases the entry is not sent.
         """
         log = self._log
         try:
@@ -143,7 +151,8 @@ class Producer:
         except BaseException:
             self.give_up(block)
             raise
-        # compare positions by identity, because comparing the values of large numbers takes longer
+        # ``is`` suffices: unless the log has revoked the claim, both names refer to the same int object.  Comparing the
+        # values of large numbers would take longer.
         if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
@@ -152,9 +161,9 @@ class Producer:
         return end
 
     def claim(self, size: int) -> int:
-        """Reserve memory (claim a frame) for a payload of ``size`` bytes; fill :attr:`payload`, then commit or abort.
+        """Reserve memory for a payload of ``size`` bytes; the caller fills :attr:`payload`, then commits or aborts.
 
-        :returns: the position after the frame, or a :class:`ClaimResult`.
+        :returns: the position (byte offset in the log) after the entry, or a :class:`ClaimResult`.
         """
         store, frame_size, head = self._shape(size)
         self.size = frame_size
@@ -163,26 +172,26 @@ class Producer:
             at = end - frame_size - self.block.base
             store(self.block.buffer, at, head, bytes(size))
             self._payload = self.block.view[at + frame_size - size : at + frame_size]
-            # While this thread has an open claim (reserved memory), ``_shapes`` is empty, so that offer() calls
-            # _shape(), which raises an error.
+            # offer() must raise an error until this memory is committed or aborted.  An empty cache ``_shapes`` saves
+            # offer() a test: it calls _shape(), which raises the error.
             self._shapes = _NO_SHAPES
         return end
 
     @property
     def payload(self) -> memoryview:
-        """The writable memory that this thread has claimed for a payload.
+        """The writable memory that this thread has reserved for the payload of its next entry.
 
-        :raises IllegalOperationError: no claim is open.
+        :raises IllegalOperationError: the thread has reserved no memory.
         """
         if self._payload is None:
             raise IllegalOperationError(_NO_CLAIM)
         return self._payload
 
     def commit(self) -> int:
-        """Commit the memory that this thread has reserved (its open claim), so that the entry in it is sent.
+        """Append the entry in the memory that this thread has reserved, so that the entry is sent.
 
-        :returns: the position after the frame.
-        :raises IllegalOperationError: no claim is open, or the log has revoked it.
+        :returns: the position (byte offset in the log) after the entry.
+        :raises IllegalOperationError: the thread has reserved no memory, or the log has taken the memory back.
         """
         self._let_go()
         end = self.start + self.size
@@ -193,9 +202,11 @@ class Producer:
         return end
 
     def abort(self) -> None:
-        """Give up the memory that this thread has reserved (its open claim), which the log may have revoked already.
+        """Return the memory that this thread has reserved, without appending an entry.
 
-        :raises IllegalOperationError: no claim is open.
+        If the log has taken the memory back already, this is not an error.
+
+        :raises IllegalOperationError: the thread has reserved no memory.
         """
         if self.start == IDLE:
             raise IllegalOperationError(_NO_CLAIM)
@@ -229,9 +240,9 @@ class Producer:
         return self._log.shape(size)
 
     def give_up(self, block: MemoryBlock) -> None:
-        """End the open claim (reserved memory) without a frame to send; first tell the sender to skip this memory.
+        """Return the memory that this thread has reserved, if any, so that the sender skips this memory.
 
-        :param block: the memory block that contains the claimed frame.
+        :param block: the memory block that contains the reserved memory.
         """
         if self.start >= 0:
             block.aborted.append((self.start, self.start + self.size))

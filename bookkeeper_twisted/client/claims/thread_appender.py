@@ -1,10 +1,11 @@
 """Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
-Theory of operation.  A thread stores its entry in the ledger's claim log (:mod:`.claim_log`).  It wakes the reactor's
-thread, unless that thread was woken already and has not looked at the log since.  The reactor's thread takes the
-committed frames, gives their entries the next ids and sends them.  A flush returns a future, which completes once the
-entries are acknowledged.  While an open claim of one thread delays committed frames of other threads, the reactor's
-thread looks at the log each second.
+Theory of operation.  The ledger has a *claim log* (:mod:`.claim_log`), a queue of entries in memory.  A thread reserves
+memory there (a *claim*), stores its entry in it, and commits it.  The claim is open until then.  The thread wakes the
+reactor's thread, unless that thread was woken already and is still to look at the log.  The reactor's thread gives the
+committed entries the next ids and sends them, in the order of the claims.  A flush returns a future, which completes
+once the entries are acknowledged.  An open claim delays all later entries, so while there is one, the reactor's thread
+looks at the log each second.
 """
 
 from collections import deque
@@ -59,12 +60,12 @@ class ThreadAppender:
         """Append an entry without waiting for its acknowledgement; with ``WhenFull.BLOCK`` wait for room if necessary.
 
         :param data: bytes, a bytearray or a memoryview; copied before this returns.
-        :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
-            that nothing is appended.
+        :returns: the position after the entry, or a negative ``ClaimResult``; then nothing is appended.  The result
+            BACK_PRESSURED means that there is no room, with ``WhenFull.BLOCK`` not even after waiting.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the data are not bytes, or are too large for an
             entry.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
-            wait, or this thread has an open claim.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: this thread has an open claim; or it would have to wait
+            for room by ``WhenFull.BLOCK``, but is the reactor's thread, which must not wait.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries; the error says why.
         """
         if type(data) is not bytes:
@@ -76,7 +77,8 @@ class ThreadAppender:
         except AttributeError:
             producer = self._new_producer()
         position = producer.offer(data)
-        # test the sign first: for the common case this avoids looking up a member of an enumeration, which is slow
+        # Only a negative position can be a ClaimResult.  Test the sign first, because looking up a member of an
+        # enumeration is slow.
         if position < 0:
             self._check_open(position)
         return position
@@ -85,15 +87,15 @@ class ThreadAppender:
         """Reserve (claim) memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
-        have one claim at a time.  An open claim delays all entries that were claimed later.  The log revokes the claim
-        if its thread ends, or if the claim delays entries for 15 seconds.
+        have one claim at a time.  An open claim delays all entries that were claimed later.  So the log may revoke a
+        claim that is open for more than 15 seconds, or whose thread has ended.
 
         :param size: size of the entry in bytes, at least 1; all bytes of the memory are 0 at first.
-        :returns: the position after the entry, or a negative ``ClaimResult``: BACK_PRESSURED if there was no room, so
-            that nothing is claimed.
+        :returns: the position after the entry, or a negative ``ClaimResult``.  The result BACK_PRESSURED means that
+            there is no room, with ``WhenFull.BLOCK`` not even after waiting.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: there is no room and the reactor's thread must not
-            wait, or this thread has an open claim.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: this thread has an open claim; or it would have to wait
+            for room by ``WhenFull.BLOCK``, but is the reactor's thread, which must not wait.
         :raises bookkeeper_twisted.errors.BookKeeperError: the ledger takes no more entries; the error says why.
         """
         check_integer("size", size, 1, self._largest)
@@ -106,7 +108,7 @@ class ThreadAppender:
     def payload(self) -> memoryview:
         """The writable memory that this thread has reserved and neither committed nor aborted.
 
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has reserved no memory.
         """
         return self._producer().payload
 
@@ -114,22 +116,22 @@ class ThreadAppender:
         """Append the entry that this thread has encoded in its reserved memory.
 
         :returns: the position after the entry, the same that :meth:`claim` returned.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or the claim was open for so
-            long that it was revoked; nothing is appended.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has reserved no memory, or has not committed
+            it in time, so that the memory was taken back.  In both cases nothing is appended.
         """
         return self._producer().commit()
 
     def abort(self) -> None:
         """Return the memory that this thread has reserved, without appending an entry; no entry id is used.
 
-        If the log has revoked the memory before, this is not an error.
+        If the memory was taken back from the thread before, this is not an error.
 
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has reserved no memory.
         """
         self._producer().abort()
 
     def _producer(self) -> Producer:
-        """Return the calling thread's handle on the log; create it when the thread calls this for the first time."""
+        """Return the object with which the calling thread reserves memory for entries; create it at the first call."""
         producer: Producer | None = getattr(self._local, "producer", None)
         return self._new_producer() if producer is None else producer
 
@@ -144,7 +146,9 @@ class ThreadAppender:
             raise self._log.failure
 
     def flush(self) -> "Future[int]":
-        """Return a future that completes when all entries that were offered or committed before are acknowledged.
+        """Return a future that completes when all entries are acknowledged that were appended before this call.
+
+        An entry is appended by :meth:`offer` or :meth:`commit`, on any thread.
 
         The thread of the reactor or event loop sends the entries, so it must not block on this future.  On that
         thread, use ``await asyncio.wrap_future(appender.flush())``.
@@ -164,9 +168,9 @@ class ThreadAppender:
 
 
 class ThreadAppends:
-    """The reactor's side of appends from threads: sends the entries in the claim log, and completes flushes.
+    """Sends the entries that threads append, on the reactor's thread; also completes the futures of flushes.
 
-    :ivar log: the log that threads fill.
+    :ivar log: the claim log, a queue of entries in memory that threads fill.
     """
 
     def __init__(
@@ -175,7 +179,7 @@ class ThreadAppends:
     ) -> None:  # fmt: skip
         """:param new_log: a function that makes the claim log; its argument is the function that the log calls to wake
             the sender.
-        :param drain: a function that sends the committed frames in the log.
+        :param drain: a function that sends the entries in the log that threads have written completely.
         """
         self._ledger_id = ledger_id
         self._clock = clock
@@ -215,12 +219,15 @@ class ThreadAppends:
                 done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
-        """Send the committed frames of the claim log; revoke reserved memory that has delayed later frames too long.
+        """Send the entries that threads have written completely.
 
-        Also begin to wait for the acknowledgements that new flushes need.
+        Also begin to wait for the acknowledgements that new calls of :meth:`flush` need.  Take memory back from a
+        thread that has ended, or that reserved the memory too long ago and so delays the entries of other threads.
         """
         log = self.log
-        log.disarm()  # first, so that a frame that is committed from now on wakes the sender again
+        # Do this before reading the log: a thread that commits an entry from now on calls this method again, so no
+        # entry is overlooked.
+        log.disarm()
         self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)

@@ -23,7 +23,7 @@ class Threads:
     """The operations on threads that a claim log needs.
 
     :ivar on_reactor: tests whether the calling thread is the reactor's thread, which must never wait.
-    :ivar is_alive: returns a function, which tests whether the thread that has called ``is_alive`` is still running.
+    :ivar is_alive: makes a test for the calling thread: a function by which other threads see whether it still runs.
     :ivar call: lets the reactor's thread call a function as soon as possible; any thread may use it.
     :ivar local: makes an object whose attributes have separate values for each thread.
     """

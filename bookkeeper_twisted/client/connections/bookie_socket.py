@@ -135,17 +135,19 @@ class BookieSocket:
         return Deferred.fromCoroutine(self._dial_named(settings))
 
     async def _dial_named(self, settings: SocketSettings) -> IProtocol:
-        """Look up the bookie's host, which TLS or the authentication needs; then connect."""
+        """Prepare TLS, and look up the bookie's host name if the authentication needs it; then connect."""
         bookie_id = self._bookie_id
         creator = None if settings.encryption is None else await settings.encryption(bookie_id)
         host = "" if settings.host_of is None else await settings.host_of(bookie_id)
         return await self._dial(await settings.resolve(bookie_id), creator, host)
 
     def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
-        """Connect once more if an attempt timed out only because this process did not run; return any other failure.
+        """Connect once more if this process was suspended or blocked during the attempt; else return the failure.
 
-        If the time-out fired too late, the process did not run for some time, and the bookie may have answered in this
-        time.
+        A time-out that fires too late shows this: the process did not run for some time, in which the bookie may have
+        answered.
+
+        :param began: the time at which the attempt began, in seconds of the clock.
         """
         late = self._settings.clock.seconds() - began - self._settings.connect_timeout
         if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
@@ -191,10 +193,10 @@ class BookieSocket:
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """Return the connection once it is established.
 
-        :param flow_id: the id of the flow (ledger handle) that needs the connection.  If the flow leaves the socket,
-            the Deferred fails.
-        :returns: a Deferred that fires with the connection.  The Deferreds of several calls fire in the order of the
-            calls.  It fails with :attr:`error` if the socket cannot be used any more.
+        :param flow_id: the id of the ledger handle that needs the connection.
+        :returns: a Deferred that fires with the connection.  The Deferred fails if the socket cannot be used any more
+            (with :attr:`error`), or if the handle stops using this socket.  The Deferreds of several calls fire in the
+            order of the calls.
         """
         if self.error is not None:
             return fail(self.error)

@@ -1,11 +1,14 @@
 """The requests of one ledger handle (a flow), on one socket to each bookie, with its own request ids.
 
-If ``wireProtocol`` is ``auto`` or ``v2``, adds, reads and batch reads use protocol V2.  Operations that V2 lacks use
-V3.  V2 replies have no request id.  So V3 is also used where a V2 reply could be mistaken for the reply to another
-request: for fencing reads, and for a request with the same ledger id and entry id as an outstanding request, perhaps of
-another handle of the ledger (see :mod:`~bookkeeper_twisted.protocol.client.in_flight`).  V2 has no adds with deferred
-sync: ``auto`` sends them over V3, ``v2`` refuses them
-(:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).  If ``wireProtocol`` is ``v3``, all requests use V3.
+If ``wireProtocol`` is ``v3``, all requests use protocol V3.  If it is ``auto`` or ``v2``, the protocol depends on the
+request (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`):
+
+- Adds, reads and batch reads use V2, except those below.
+- Operations that V2 lacks use V3.
+- V2 has no adds with deferred sync: ``auto`` sends them over V3, ``v2`` refuses them.
+- V2 replies have no request id, so a bookie's reply could be mistaken for the reply to another request for the same
+  entry.  So fencing reads use V3.  A request for an entry also uses V3 while another request for this entry is
+  outstanding, perhaps of another handle (:mod:`~bookkeeper_twisted.protocol.client.in_flight`).
 
 A flow uses the same socket to a bookie until the socket is lost or the flow ends.
 """
@@ -38,8 +41,11 @@ CountAnswer = Callable[[str, Exception | None], None]
 
 
 def _report_outcome(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
-    """Call ``answered`` and then ``done`` with the outcome of a request to a bookie.
+    """Count the outcome of a request to a bookie, then pass the outcome on to the caller of the request.
 
+    :param answered: counts the outcome.
+    :param done: the callback of the caller.
+    :param bookie_id: the bookie.
     :param outcome: the arguments of ``done`` after the bookie id; the last one is the error.
     """
     answered(bookie_id, outcome[-1])
@@ -77,7 +83,7 @@ class Flow:
     # ---- IBookieClient -------------------------------------------------------------------------------
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
-        """Send adds of new or stored entries to a bookie in one write.
+        """Send adds to a bookie in one write: of new entries, or of entries that other bookies have stored already.
 
         See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add` for parameters and errors.
         """
@@ -221,9 +227,9 @@ class Flow:
         self._end = error
 
     def _leave_if_quiet(self) -> None:
-        """Leave all sockets if this flow is retired and has no outstanding request.
+        """Stop using all sockets if the ledger handle is closed and none of its requests is outstanding.
 
-        If there are outstanding requests, try again after a reply.
+        While requests are outstanding, this method is called again when they have ended.
         """
         waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
         if self._end is not None and not waits:

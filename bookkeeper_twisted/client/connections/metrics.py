@@ -31,9 +31,9 @@ class ClientMetrics:
         )
 
     def watch(self, peer: BookiePeer) -> None:
-        """Export the numbers of sockets to a bookie in one wire protocol, for the life of the client.
+        """Export how many sockets to a bookie are open, were lost and so on, until the client ends.
 
-        :param peer: the sockets to this bookie.
+        :param peer: the sockets to this bookie in one wire protocol.
         """
 
         bookie_id, wire = peer.key

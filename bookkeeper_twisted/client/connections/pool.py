@@ -49,7 +49,9 @@ class ConnectionPool:
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
-        """Make the id of a closed ledger handle (flow) available for another handle; no socket may use it any more.
+        """Make the id of a closed ledger handle available for another handle.
+
+        Call this only after the handle has stopped using all its sockets.
 
         :param ids: the request ids of the handle.
         """

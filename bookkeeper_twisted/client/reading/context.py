@@ -40,7 +40,10 @@ class ReadingContext(OperationContext):
         return self.config.batch_read_enabled and not schedule.striped
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
-        """Return a new order in which a reader asks the bookies of a ledger with this ``schedule``."""
+        """Return a new object that decides in which order a reader asks the bookies that keep an entry.
+
+        :param schedule: computes which bookies of an ensemble keep an entry.
+        """
         config, sticky = self.config, None
         if config.sticky_reads_enabled:
             sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size

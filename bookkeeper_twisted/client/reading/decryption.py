@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ...security.entry_cipher import EntryCipher
 
 _HEAD, _ID, _LENGTH = (4, 4 + ENTRY_HEADER_SIZE), (12, 20), (28, 36)
-"""Begin and end offsets, in an entry of a run, of the entry's header, the entry id and the ledger length."""
+"""Begin and end offsets of the header of an entry, its entry id and its ledger length.
+
+They are counted from the four bytes with the entry's size, which come before the header.
+"""
 
 _PREFIX_SIZE = 4  # size of the random bytes that the writer puts before each encrypted payload
 
@@ -52,8 +55,8 @@ _OPENED = _OpenedDigester(DigestType.DUMMY, b"")
 class DecryptingDigester(Digester):
     """A digester that also tests whether entries can be decrypted, and decrypts them.
 
-    So verification also fails for bytes that a bookie has changed together with their CRC32C; the reader then asks the
-    next replica.
+    A bookie could change an entry together with its CRC32C, but the changed entry cannot be decrypted.  So verification
+    fails, and the reader asks the next replica.
 
     :param cipher: the cipher of the ledger; None if the client has no key, so that entries cannot be read, but the LAC
         can.

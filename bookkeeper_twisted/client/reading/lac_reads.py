@@ -198,8 +198,8 @@ class LacReads:
             time is up.
         :raises BookKeeperError: every bookie failed.
         """
-        # Begin with the write set of the entry after the wanted one: this entry's header has a LAC that confirms the
-        # wanted entry.
+        # Ask first the bookies that will store the entry after the wanted one, because they will be the first to know
+        # that the wanted entry is confirmed: the LAC is in the header of this next entry.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
@@ -231,7 +231,7 @@ class LacReads:
     def _time_left(self, poll: _Poll) -> float:
         return max(0.0, poll.deadline - self._clock.seconds())
 
-    async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+    async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_PollAnswer":
         """Ask a bookie to wait until the requested entry is confirmed; return the entry or None, and the bookie's LAC.
         """
         ledger_id = self._view.ledger_id
@@ -242,7 +242,7 @@ class LacReads:
         self._digester.verify(run)
         return run, reply.max_lac
 
-    async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+    async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_PollAnswer":
         """Send a bookie a batch read that waits for a higher LAC; if it does not support this, send a long poll."""
         ledger_id = self._view.ledger_id
         if not self._support.is_expected(bookie_id):
@@ -261,8 +261,8 @@ class LacReads:
     def _enough(self, poll: _Poll) -> _News | None:
         """Decide whether to end the wait for an entry, after a bookie has answered that it knows no higher LAC.
 
-        The wait ends when the time is up, or when so many bookies have answered this that every ack quorum includes one
-        of them.
+        The wait ends when the time is up.  It also ends when at least one bookie of every possible ack quorum has
+        answered that it knows no higher LAC.
 
         :returns: a result without entries to end the wait; None to continue with the other bookies.
         """
@@ -273,8 +273,11 @@ class LacReads:
         return None
 
 
-_Told = tuple[EntryRun | None, int | None]
+_PollAnswer = tuple[EntryRun | None, int | None]
 """A bookie's answer: verified entries from the requested entry on (None if it sent none), and its LAC if it has one."""
 
-_Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
-"""A function that asks the bookie with the given id to wait for the entry that a ``_Poll`` requests."""
+_Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _PollAnswer]]
+"""A function that asks the bookie with the given id to wait until an entry is confirmed, and returns the answer.
+
+The :class:`_Poll` says which entry, and how long to wait.
+"""

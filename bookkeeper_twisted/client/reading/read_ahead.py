@@ -20,9 +20,9 @@ _SHARES = 4
 class _Piece:
     """A range of entries that one request reads, and the result of the request.
 
-    :ivar work: the running request, None before it is made.
-    :ivar cost: number of bytes that are reserved for the request in the budget.
-    :ivar wanted: False after the iteration has dropped this range, so that its result is ignored.
+    :ivar work: fires when the request has ended; None before the request is made.
+    :ivar cost: number of bytes that are expected in the reply; they count against the limit of :class:`ReadAhead`.
+    :ivar wanted: False after the reader has given up this range, so that the result is ignored.
     """
 
     first: int
@@ -37,14 +37,15 @@ class _Piece:
 class ReadAhead:
     """An asynchronous iterator over the entries from ``first`` to ``last``, which reads batches of entries ahead.
 
-    ``budget`` limits the number of bytes in batches that the application has not read yet, plus the expected number of
-    bytes in the replies to outstanding requests.  One request uses a quarter of the budget, or more if a single entry
-    is larger.  The number of entries to request is estimated from earlier replies, so that a request can be sent before
-    the previous one is answered.  If a reply has fewer entries than requested, the missing entries are requested next;
-    a quarter of the budget is reserved for this.
+    The number of entries to request is estimated from earlier replies, so that a request can be sent before the
+    previous one is answered.  If a reply has fewer entries than requested, the missing entries are requested next.
 
     Cancelling a step of the iteration, or calling :meth:`aclose`, cancels outstanding requests and drops received
     batches.
+
+    :param budget: maximum number of bytes in batches that the application has not read yet, plus the expected bytes of
+        the replies to outstanding requests.  A request counts as a quarter of it, or more if a single entry is larger.
+        Room for one request is left free, for entries that are missing in a reply.
     """
 
     def __init__(self, fetch: Fetch, first: int, last: int, budget: int) -> None:
@@ -121,7 +122,11 @@ class ReadAhead:
         self._advancing = False
 
     def _to_ask(self) -> _Piece | None:
-        """Return the next range of entries to request; None if the budget has no room or all entries are requested."""
+        """Return the next range of entries to request, or None.
+
+        None means that all entries are requested, that the read-ahead limit is reached, or that the first reply must
+        come first, because it shows how many entries to request at a time.
+        """
         piece = next((piece for piece in self._pieces if piece.work is None), None)
         if piece is not None and piece is self._pieces[0]:
             return piece
@@ -140,7 +145,7 @@ class ReadAhead:
         piece.batch = batch
         self._learn(piece, batch)
         if batch.last < piece.last:
-            self._leave_gap(piece, batch.last + 1)
+            self._queue_rest(piece, batch.last + 1)
         self._advance()
         self._wake()
 
@@ -150,13 +155,14 @@ class ReadAhead:
         if self._count is None:
             self._count = len(batch)
         elif batch.last < piece.last:
-            # Request slightly fewer entries than this reply had: each incomplete reply costs one more request.
+            # The bookie returned fewer entries than requested.  Request a little fewer than it returned from now on,
+            # because each incomplete reply costs one more request for the rest.
             self._count = max(1, len(batch) * 7 // 8)
         elif 2 * batch.size < self._share:
             self._count = max(self._count, 2 * len(batch))
 
-    def _leave_gap(self, piece: _Piece, first: int) -> None:
-        """Plan a request for the entries from ``first`` to the end of a range, because a reply lacked them."""
+    def _queue_rest(self, piece: _Piece, first: int) -> None:
+        """Queue a request for the entries from ``first`` to the end of a range, because a reply ended before them."""
         if piece.last + 1 == self._next:
             self._next = first
         else:

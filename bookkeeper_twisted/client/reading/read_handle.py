@@ -22,7 +22,7 @@ from .tailing import Tail
 
 T = TypeVar("T")
 Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
-"""A function that reads consecutive entries: from an entry id, at most so many, at most so many bytes."""
+"""``fetch(first, max_count, max_size)``: a function that reads consecutive entries from the id ``first`` on."""
 
 
 class LedgerReader:
@@ -138,7 +138,8 @@ class LedgerReader:
         """Begin a read; if the read is sampled, trace it and its requests.
 
         :param name: name of the span.
-        :param work: the coroutine function of the read; its argument is the function by which it must fetch entries.
+        :param work: the coroutine function that does the read.  It is called with a function that fetches entries, and
+            that traces each request of a sampled read.
         """
         records = self._records
         begun = None if records is None else records.begin(name)
@@ -214,7 +215,8 @@ class LedgerReader:
     def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
         """Iterate over the entries ``start .. end`` in batches; read up to ``readAheadBytes`` bytes ahead.
 
-        To stop before the end, call ``aclose`` of an asynchronous iteration, or ``close`` of a blocking one.
+        To stop before the end, call the method ``aclose`` of the returned iterator; the iterator of the blocking client
+        has the method ``close`` instead.
 
         :param start: id of the first entry, >= 0.
         :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.

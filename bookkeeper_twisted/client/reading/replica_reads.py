@@ -177,7 +177,7 @@ class ReplicaReader:
 
         :param replicas: maps (entry id % ensemble size) to the ids of the bookies that keep such entries, in the order
             in which to ask them.
-        :returns: True if no entry is missing any more; None if the next bookies must be asked.
+        :returns: True if no entry is missing any more; otherwise None, so that the caller asks the next bookies.
         """
         # check the answers that slow replicas have given since the last check
         self._check(reads)

@@ -28,10 +28,10 @@ LONGEST_PAUSE = 2.0
 
 PROMPT_PAUSE = 0.02
 PROMPT_TIME = 10.0
-"""If the ledger has no entry yet, polls are ``PROMPT_PAUSE`` seconds apart in the first ``PROMPT_TIME`` seconds.
+"""For ``PROMPT_TIME`` seconds, a ledger without entries is polled every ``PROMPT_PAUSE`` seconds, then more slowly.
 
-A bookie without an entry of the ledger answers a poll at once.  A writer and a reader often start at the same time, so
-the first entry usually comes soon.
+A bookie without an entry of the ledger answers a poll at once, so this client must pause.  The pause is short at first,
+because a writer and a reader often start at the same time, so that the first entry comes soon.
 """
 
 

@@ -26,8 +26,8 @@ class RecoveryReads:
     """The reads of a recovery, which find the entries beyond the LAC on the last ensemble, and fence the ledger.
 
     :param batch_size: maximum number of bytes of a batch read; 0 for single reads only.
-    :param max_votes: maximum number of entries on which votes are taken at the same time, while no bookie answers batch
-        reads.
+    :param max_votes: maximum number of entries that are read at the same time, each from all bookies of its write set,
+        while no bookie answers batch reads.
     """
 
     def __init__(
@@ -45,7 +45,9 @@ class RecoveryReads:
         self._window = 1
         self._source: str | None = None
         self._unanswered: set[str] = set()  # bookies that did not answer a batch read
-        self._doubted: set[str] = set()  # bookies in _unanswered that have not answered a later single read
+        # Bookies in _unanswered that have not returned an entry since.  One that then returns an entry to a single read
+        # works, so probably it does not support batch reads.
+        self._doubted: set[str] = set()
         self._end: int | None = None
 
     async def entries_from(self, first: int) -> EntryRun | None:
@@ -95,7 +97,10 @@ class RecoveryReads:
     # ---- votes ---------------------------------------------------------------------------------------
 
     async def _by_votes(self, first: int) -> EntryRun | None:
-        """Decide on the next entries by votes; return the entries to keep, or None if the ledger ends before ``first``.
+        """Read the next entries from all bookies of their write sets; decide by the answers which entries to keep.
+
+        :param first: id of the first of these entries.
+        :returns: the entries to keep; None if the ledger ends before ``first``.
         """
         votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
         stored: list[bytes] = []
@@ -110,7 +115,7 @@ class RecoveryReads:
             if not stored:
                 raise
         finally:
-            # cancel the votes on entries after the end of the ledger or after an error
+            # cancel the reads of entries after the end of the ledger or after an error: their results are not needed
             for vote in votes:
                 vote.addErrback(lambda _: None)
                 vote.cancel()
@@ -177,7 +182,7 @@ class _EntryPoll:
         self._tell()
 
     def crashed(self, failure: Failure) -> None:
-        # After the decision the other reads are cancelled; ignore their CancelledError.
+        # Once it is decided whether to keep the entry, its other reads are cancelled; ignore their CancelledError.
         if not self.decided.called:
             self.decided.errback(failure)
 

@@ -108,12 +108,12 @@ class WriteBack:
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
-    """Split entries into ranges in which the ledger length grows by the payload's size from one entry to the next.
+    """Split entries into ranges with consistent ledger lengths: each is the length before plus the entry's payload.
 
-    Yield the payloads of each range, and the ledger length before the range.
+    Usually all entries are in one range.  But if callers choose the entry ids, Apache's writer adds up the payloads in
+    the order of the calls, which may not be the order of the ids.
 
-    Usually all entries are in one range.  But if callers choose the entry ids, Apache's writer counts payloads in the
-    order of the calls, so the ledger lengths in the headers do not follow from each other in the order of the ids.
+    :returns: for each range, the payloads and the ledger length before the range.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

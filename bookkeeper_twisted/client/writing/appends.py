@@ -63,9 +63,9 @@ class ByteBudget:
 
 
 class Source:
-    """A count of the bytes in all entries of one ledger that were added to batches.
+    """Counts the bytes that one ledger has added to batches so far.
 
-    :ivar joined_bytes: total size in bytes of the add requests of these entries; it never decreases.
+    :ivar joined_bytes: total size in bytes of the add requests of all entries that were added; it never decreases.
     """
 
     __slots__ = ("joined_bytes",)
@@ -85,7 +85,6 @@ class Gatherer:
     __slots__ = ("overhead", "open", "size", "_batches", "_budget", "_settings")
 
     def __init__(self, settings: BatchSettings[QuorumWriter], budget: ByteBudget) -> None:
-        """:param settings: the settings of the batches."""
         self.overhead = settings.overhead
         self.open: Batch[QuorumWriter] | None = None
         self.size = 0
@@ -292,8 +291,11 @@ class AppendingWriter(Source):
             self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
-        """Queue entries behind the waiting entries; then add queued entries to the batch, as many as the limits allow.
+        """Append entries to the queue of waiting entries; then move entries from its front to the batch.
 
+        As many entries are moved as the limits on bytes in flight allow.
+
+        :param held: the entries to append.
         :param size: total size in bytes of the add requests of these entries.
         """
         self._held.append(held)
@@ -306,7 +308,7 @@ class AppendingWriter(Source):
         while held and (room := self._room()) is not None:
             head, payloads = held[0], held[0].payloads
             overhead = self._overhead
-            # no more payloads than these can fit: even an empty payload takes ``overhead`` bytes
+            # Look only at as many payloads as could fit if all were empty: each takes at least ``overhead`` bytes.
             some = payloads[: max(room // overhead, 1)]
             ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
             count = max(bisect_right(ends, room) - 1, 1)
@@ -322,9 +324,10 @@ class AppendingWriter(Source):
             self._quorum.watch()
 
     def _room(self) -> int | None:
-        """Return how many bytes may be sent before a limit is reached; None if no entry may be sent.
+        """Return how many bytes may be sent before a limit is reached.
 
-        If the result is 0 or less, no entry of this writer is in flight, so one entry may be sent nevertheless.
+        :returns: None if a limit is reached, so that no entry may be sent.  But if this writer has no entry in flight,
+            0 or less instead of None; then exactly one entry may be sent, so that no writer waits for ever.
         """
         room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None

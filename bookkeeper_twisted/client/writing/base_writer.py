@@ -37,7 +37,7 @@ from .lac_notices import LacNotice
 from .quorum_writer import QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
-"""Return the rules of a writer for failed adds; writers with equal rules share one cached object, to save memory."""
+"""Return an AddRules object (what a writer does after a failed add); equal rules share one object, to save memory."""
 
 _CLOSED = "close() was called"
 
@@ -143,7 +143,8 @@ class BaseWriter(AppendingWriter):
     def _advanced(self) -> bool:
         """Send waiting entries as far as the limits allow; if all entries are acknowledged, continue a waiting close.
 
-        :returns: whether to call this method again when further entries complete.
+        :returns: True while entries or a close still wait.  The caller must then call this method again when more
+            entries have completed.
         """
         if self._held:
             self._resume()

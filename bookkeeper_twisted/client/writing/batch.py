@@ -83,21 +83,21 @@ class BatchRequest:
 
 
 class Batch(Generic[Owner]):
-    """The entries of one turn of the reactor, and the requests that add them to bookies.
+    """Entries that writers append in one turn of the reactor, and the requests that add these entries to bookies.
 
     :ivar joined: the entries to send: a flat list with five values for each entry (:data:`COLUMNS`).  Empty after the
         batch was sent.
     :ivar size: total size of all add requests in bytes; set when the batch is sent.
     :ivar sent: whether the batch was sent.
-    :ivar left: number of entries that have neither completed nor failed.
+    :ivar left: number of entries in flight: they have neither completed nor failed.
     :ivar adds: the add requests of the entries; None before they are made, and after all entries have completed or
         failed.
-    :ivar only: the owner (writer) of all entries if the batch has at least two entries and they have the same owner;
-        else None.
+    :ivar only: the one writer of all entries; None if the entries belong to several writers, or if there is only one
+        entry.
     :ivar owners: the owner (the writer) of each entry, by the entry's index in the batch.
     :ivar entry_ids: the id of each entry, by the same index.
     :ivar lengths: length of the ledger in bytes up to and including each entry, by the same index.
-    :ivar everything: the index set of all entries of the batch.
+    :ivar everything: an integer in which the lowest bits are set, one for each entry of the batch.
     """
 
     __slots__ = (
@@ -121,8 +121,10 @@ class Batch(Generic[Owner]):
         self._waiters: list[Waiter]
         self._tally: AckTally
         self._requests: list[BatchRequest] = []
-        self._next = 0  # if ``only`` is set: the index of the first entry that has not completed
-        self._ended = 0  # if ``only`` is None: the index set of the entries that have completed or failed
+        # For a batch whose entries all belong to one writer (``only``): the index of the first entry that has not
+        # completed.  The entries of one writer complete in order, so one number is enough.
+        self._next = 0
+        self._ended = 0  # for any other batch: bit n is set if the entry with index n has completed or failed
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -213,10 +215,10 @@ class Batch(Generic[Owner]):
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, index_set: int) -> None:
-        """Count a bookie's acknowledgement of entries; tell the writers which entries reach their ack quorum by it.
+        """Count a bookie's acknowledgement of entries; tell the writers which entries now have their ack quorum.
 
-        :param request: the requests that the bookie has answered.
-        :param index_set: the acknowledged entries.
+        :param request: the add requests of this batch to this bookie.
+        :param index_set: the acknowledged entries, as a set of bits.
         """
         reached = self._tally.acknowledge(request.number, index_set)
         if reached:
@@ -225,8 +227,8 @@ class Batch(Generic[Owner]):
     def failed(self, request: BatchRequest, index_set: int, error: Exception) -> None:
         """Count the failure of a bookie to store some entries; report the ``error`` to the writers of these entries.
 
-        :param request: the requests that the bookie has answered with the error.
-        :param index_set: the failed entries.
+        :param request: the add requests of this batch to the failed bookie.
+        :param index_set: the failed entries, as a set of bits.
         """
         index_set = self._tally.fail(request.number, index_set)
         if index_set:
@@ -253,7 +255,11 @@ class Batch(Generic[Owner]):
         return sum(self.adds.sizes(indexes))
 
     def acked_next(self, owner: Owner) -> Sequence[int]:
-        """Return the indexes of the next entries of writer ``owner``, up to the first entry that lacks its ack quorum.
+        """Return the indexes of the entries of one writer that can complete now.
+
+        These are the entries after the last completed one, before the first one that lacks its ack quorum.
+
+        :param owner: the writer.
         """
         if self.adds is None or not self.sent:
             return ()
@@ -275,7 +281,8 @@ class Batch(Generic[Owner]):
     def take(self, indexes: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
         """Mark the entries with the given ``indexes`` as completed; the caller must call :meth:`ended` next.
 
-        :returns: the ids of these entries, and their Deferreds in reverse order.
+        :returns: the ids of these entries; and their Deferreds, the last one first, so that the caller can take the
+            first one from the end of the list.
         """
         if self.only is not None:
             first, end = indexes[0], indexes[-1] + 1
@@ -350,9 +357,9 @@ class Batch(Generic[Owner]):
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, index_set)}
 
     def replace(self, changes: Iterable[tuple[str, str, Sequence[int]]]) -> list[BatchRequest]:
-        """Make new requests for some entries, to substitute bookies or again to the same bookies.
+        """Make new requests for some entries, either to new bookies or once more to the same bookies.
 
-        From now on, answers to the replaced requests are ignored.
+        From now on, answers to the earlier requests for these entries are ignored.
 
         :param changes: for each new request: the replaced bookie, its substitute, and the indexes of the entries to
             send.  None of these entries may have completed or failed.

@@ -1,7 +1,8 @@
 """Batchers: a batcher collects the entries that writers append in one reactor turn, and sends them at its end.
 
-A batcher *seals* the collected entries: it computes their headers (with id, LAC and ledger length) and digests.  It
-also finds the bookies that must store each entry.  Then the batch sends the requests and receives the answers.
+A batcher *seals* the collected entries: it computes their headers (with id, LAC and ledger length) and digests.  The
+batcher also finds the bookies that must store each entry.  It collects the entries in :class:`~.batch.Batch` objects,
+which send the requests and receive the answers.
 """
 
 import struct
@@ -132,7 +133,12 @@ class Batcher(Gatherer):
 def _kept(
     writers: Sequence[QuorumWriter], entry_ids: Sequence[int], of_one: bool
 ) -> Mapping[str, Sequence[int]]:
-    """Return, for each bookie id, the indexes in the batch of the entries that the bookie must store."""
+    """Return, for each bookie id, the indexes in the batch of the entries that the bookie must store.
+
+    :param writers: the writer of each entry.
+    :param entry_ids: the id of each entry.
+    :param of_one: whether all entries belong to the same writer.
+    """
     first, count = writers[0], len(writers)
     ensemble, striped = first.ensemble, first.schedule.striped
     if not striped and (of_one or [writer.ensemble for writer in writers].count(ensemble) == count):
@@ -150,8 +156,8 @@ def _kept(
 class Batchers:
     """The batchers of one client; a batcher sends the appends of one reactor turn to bookies.
 
-    A batcher uses one socket to each bookie.  So for each combination of settings there may be as many batchers as the
-    client may open sockets to a bookie.  If each ledger handle has its own sockets, it also has its own batcher.
+    Each batcher uses its own socket to each bookie.  If the client may open n sockets to a bookie, up to n batchers
+    have the same settings, and share the work.  If each ledger handle has its own sockets, it also has its own batcher.
     """
 
     def __init__(
@@ -178,7 +184,10 @@ class Batchers:
 
         Writers with the same digest type, password, quorums and flags share batchers.
 
-        :param own: sends the requests of the writer's handle; used if each handle has its own sockets.
+        :param own: sends requests over the sockets of the writer's ledger handle; used only if each handle has its own
+            sockets.
+        :param digester: makes the digests of the ledger's entries.
+        :param schedule: the write quorum and the ack quorum of the ledger.
         :param flags: the flags of the adds on the wire.
         :param deferred_sync: whether bookies acknowledge entries before they sync them.
         """
@@ -196,7 +205,12 @@ class Batchers:
         return batcher
 
     def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
-        """Retire the flow that sent the requests of a batcher, because no writer uses the batcher any more."""
+        """Stop using the sockets of a batcher once its requests have ended, because no writer needs it any more.
+
+        :param key: the settings of the batcher.
+        :param flow: sends the requests of the batcher.
+        :param batcher: a weak reference to the batcher, which is freed already.
+        """
         if self._batchers.get(key) is batcher:
             del self._batchers[key]
         flow.retire()
@@ -206,8 +220,8 @@ class Batchers:
     ) -> Batcher:  # fmt: skip
         settings = BatchSettings[QuorumWriter](
             bookies, self._budget.give_back, schedule.write_quorum, schedule.ack_quorum,
-            # Only a recovery sends adds with flags.  They are not fresh, because a writer of this client may have sent
-            # the same entries before.
+            # Only a recovery sends adds with flags.  Bookies may have got the entries of a recovery before, because the
+            # writer of the ledger sent them.  So these adds are not marked as fresh (sent for the first time).
             fresh=not flags, overhead=FRAME_OVERHEAD + digester.size,
             reached=QuorumWriter.reached, failed=QuorumWriter.failed_at,
         )  # fmt: skip

@@ -27,12 +27,12 @@ class WritingContext(OperationContext):
     """The objects that a client makes once, and that the writers of all its ledgers use.
 
     :ivar budget: the limit on the number of bytes that all writers together have in flight.
-    :ivar memory_pool: the pool of memory blocks for claim logs.  A claim log is a queue that other threads fill with
-        entries for the reactor's thread to send.
+    :ivar memory_pool: allocates the memory of claim logs.  A claim log is a queue that other threads fill with entries,
+        which the reactor's thread sends.
     :ivar batchers: collect the appends of one reactor turn, of one or more ledgers, and send them together.
     :ivar notices: sends explicit LACs for idle writers to bookies.
     :ivar traces: the traces of appends; None if the client has no tracer.
-    :ivar threads: the operations on threads and locks that claim logs need; tests may replace them.
+    :ivar threads: the operations on threads and locks that claim logs need.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)

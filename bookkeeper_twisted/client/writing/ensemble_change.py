@@ -21,8 +21,8 @@ from ..interfaces import IEnsembleChange
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
     """Return the segments of a ledger after an ensemble change, whose new segment is ``change``.
 
-    If the new segment begins with the same entry as the newest segment, it replaces that segment, of which no entry has
-    completed.  Otherwise it is added.
+    Usually the new segment is added.  If it begins with the same entry as the newest segment, it replaces the newest
+    segment, because no entry of the newest segment can have completed.
 
     :raises bookkeeper_twisted.errors.UnexpectedConditionError: the new segment begins before the newest segment.
     """
@@ -52,7 +52,7 @@ async def find_substitutes(
 
     :param metadata: the metadata whose newest ensemble is to be changed.
     :param failed: ids of the failed bookies by position in the ensemble, at least one.
-    :param excluded: more bookies that must not be chosen.
+    :param excluded: bookies that must not be chosen, in addition to those of the ensemble and the failed ones.
     :returns: ids of the new bookies by position in the ensemble, at least one.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no failed bookie has a substitute.
     """
@@ -172,7 +172,7 @@ class RememberedEnsembleChange:
         return change.bookies
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Return False, because a recovery does not look for substitutes a second time."""
+        """Return False, so that a bookie for which the recovery found no substitute stays in the ensemble for good."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:
@@ -182,8 +182,8 @@ class RememberedEnsembleChange:
     def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:
         """Return ``metadata`` with the remembered changes.
 
-        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the newest segment of ``metadata`` begins after a
-            change.
+        :raises bookkeeper_twisted.errors.UnexpectedConditionError: the newest segment of ``metadata`` begins at a
+            higher entry id than a remembered change.
         """
         segments = metadata.segments
         for change in self.changes:

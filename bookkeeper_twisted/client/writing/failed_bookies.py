@@ -11,7 +11,10 @@ RETRY_SECONDS = 0.5
 """Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
 
 SPARE_SECONDS = 10.0
-"""Seconds for which a failed bookie without a substitute stays in the ensemble, even if another bookie appears."""
+"""Seconds for which a writer does not try again to replace a failed bookie, after it has found no substitute.
+
+It does not try even if another bookie has been started meanwhile.
+"""
 
 
 @attrs.frozen
@@ -37,10 +40,9 @@ class AddRules:
 class FailedBookies:
     """The failed bookies of one ledger; the writer makes this object at the first failure.
 
-    :ivar late: bookies that failed to store entries which have their ack quorum nevertheless.  They are replaced before
-        the next entries are sent.
-    :ivar useless: bookies that have failed since the last completion of an entry.  They must not be chosen as
-        substitutes.
+    :ivar late: bookies that failed only for entries that already had their ack quorum.  No append waits for their
+        replacement, so they are replaced just before more entries are sent.
+    :ivar useless: bookies that have failed since an entry completed last; they must not be chosen as substitutes.
     """
 
     __slots__ = ("late", "useless", "_failed", "_staying", "_errors", "_deadline")
@@ -66,10 +68,11 @@ class FailedBookies:
         self._failed.update(dict.fromkeys(failed))
 
     def take(self, ensemble: Sequence[str], tried: Collection[tuple[int, str]]) -> dict[int, str]:
-        """Return the failed bookies that an ensemble change must try to replace; the next call does not return them.
+        """Remove from this record the failed bookies that an ensemble change must try to replace, and return them.
 
+        :param ensemble: the current ensemble; failed bookies that are not in it are removed, but not returned.
         :param tried: position in the ensemble and id of each bookie that this ensemble change has tried to replace
-            already; these bookies are left out.
+            before; these bookies are removed, but not returned.
         :returns: ids of failed bookies by position in the ensemble.
         """
         failed = {**self._failed, **self.late}

@@ -1,9 +1,11 @@
 """Notices of the last add confirmed (explicit LACs, BP-7), which idle writers send to bookies for tailing readers.
 
 The LAC in an entry is always lower than the entry's own id.  So readers learn that the newest entry is confirmed only
-from a later entry, from the close of the ledger, or from a notice.  One timer serves all writers of a client; it is
-stopped while no writer needs a notice.  A batch reports its writers once, when it is sent, so that there is no cost per
-entry.  Each call of the timer checks a limited number of writers and sends a limited number of notices.
+from a later entry, from the close of the ledger, or from a notice.
+
+When a batch of entries is sent, :class:`LacNotices` gets the writers that have entries in it, once for the batch and
+not for each entry.  One timer serves all writers of a client; it is stopped while no writer needs a notice.  Each call
+of the timer checks a limited number of writers and sends a limited number of notices.
 """
 
 from collections.abc import Iterable
@@ -30,9 +32,9 @@ MOST_SENT = 16
 
 FIRST_REST = 1.0
 LONGEST_REST = 60.0
-"""A notice that bookies did not accept is sent again after ``FIRST_REST`` seconds.
+"""Least and greatest delay in seconds before a notice that bookies did not accept is sent again.
 
-Each failure doubles this time, up to ``LONGEST_REST`` seconds.
+The delay doubles with each failure.
 """
 
 
@@ -41,9 +43,9 @@ class LacNotice:
     """The state of the notices (explicit LACs) of one ledger.
 
     :ivar bookies: sends the requests to bookies for this ledger.
-    :ivar told: the highest LAC that was sent in a notice and that enough bookies have accepted.
+    :ivar told: the highest LAC that enough bookies have accepted in a notice.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: seconds after which a notice is sent again if too few bookies accept it.
+    :ivar rest: delay in seconds before the next notice is sent again if too few bookies accept it.
     :ivar logger_context: names and values that the program wants in log lines about this ledger; None for none.
     """
 
@@ -72,8 +74,8 @@ class NoticedWriter(Protocol):
 class LacNotices:
     """Sends notices (explicit LACs) for all idle writers of one client.
 
-    :param interval: a notice is sent when a writer has sent no entry for this number of seconds, or up to twice as
-        many.  With 0, no notices are sent.
+    :param interval: seconds between two checks.  A notice is sent when a writer has been idle for one to two intervals.
+        With 0, no notices are sent.
     """
 
     _log = Logger()
@@ -83,13 +85,16 @@ class LacNotices:
         self._interval = interval
         # writers that sent entries since the last call of the timer; a dict, because a set has no stable order
         self._sent: dict[NoticedWriter, None] = {}
-        # writers that may need a notice; the timer checks them in this order
+        # Writers whose LAC may have to be sent in a notice.  The timer checks them from the first on, and moves writers
+        # to the end that must be checked again later.
         self._quiet: dict[NoticedWriter, None] = {}
         self._timer: IDelayedCall | None = None
         self._is_near = False  # whether the timer is set to fire within one interval
 
     def sent(self, writers: Iterable[NoticedWriter]) -> None:
-        """Record that ``writers`` have sent or confirmed entries; the timer checks later whether they need a notice.
+        """Record that ``writers`` have sent or confirmed entries.
+
+        The timer checks later whether the LAC of these writers must be sent to bookies in a notice.
 
         :param writers: the writers of a batch.
         """
@@ -145,7 +150,13 @@ class LacNotices:
     def _answered(
         self, outcomes: Any, writer: NoticedWriter, notice: LacNotice, lac: int
     ) -> None:  # fmt: skip
-        """Record that an ack quorum of every write set has accepted a notice; if not, send the notice again later."""
+        """Record the LAC of a notice as sent, if an ack quorum of every write set has accepted the notice.
+
+        If not, send the notice again later.
+
+        :param outcomes: the results of the requests to all bookies of the ensemble.
+        :param lac: the LAC in the notice.
+        """
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:

@@ -22,9 +22,9 @@ _WRITE_FLAGS = (WriteFlag.NONE, WriteFlag.DEFERRED_SYNC)
 class NewLedger:
     """The properties of a ledger to create.
 
-    :ivar ledger_id: the wanted id; None for an id that no ledger has had.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: ensemble size >= write quorum >= ack quorum >= 1 does not
-        hold, or the id or the flags are invalid.
+    :ivar ledger_id: the wanted id; None if the metadata store must generate a new one.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: the id or the flags are invalid; or not ensemble size >=
+        write quorum >= ack quorum >= 1.
     """
 
     ensemble_size: int

@@ -7,8 +7,12 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ...limits.attended_time import AttendedTime
 
-_MOST_LOOKS = 4
-"""Number of times that the timer checks a batch within the time limit, to notice when this process did not run."""
+_CHECKS = 4
+"""The timer checks a batch this number of times within the time limit.
+
+If a check comes late, this process did not run for some time, for example because it was suspended.  Such time does not
+count, because the process could not receive answers.
+"""
 
 Item = TypeVar("Item")
 
@@ -39,7 +43,7 @@ class QuorumTimeout(Generic[Item]):
         self._begun = {each: time for each, time in self._begun.items() if self._waits(each)}
         self._begun[item] = self._time.seconds()
         if self._call is None:
-            self._look_after(self._seconds / _MOST_LOOKS)
+            self._look_after(self._seconds / _CHECKS)
 
     def _look_after(self, delay: float) -> None:
         self._time.scheduled(delay)
@@ -55,7 +59,7 @@ class QuorumTimeout(Generic[Item]):
         if left <= 0:
             self._expired()
         else:
-            self._look_after(min(left, self._seconds / _MOST_LOOKS))
+            self._look_after(min(left, self._seconds / _CHECKS))
 
     def stop(self) -> None:
         """Stop the timer; do nothing if no item is watched."""

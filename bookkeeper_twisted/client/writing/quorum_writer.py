@@ -50,7 +50,7 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 
 class JoinedBytes(Protocol):
-    """A count of the bytes in all entries of a ledger that were ever added to batches."""
+    """A counter of the bytes that a ledger has added to batches so far; it shows how many bytes are in flight."""
 
     joined_bytes: int
 
@@ -67,7 +67,7 @@ class QuorumWriter:
     :ivar completed: the id of the last completed entry: it and all entries before it have their ack quorum.
     :ivar length: length of the ledger in bytes up to and including the entry ``completed``.
     :ivar confirmed: the last add confirmed.
-    :ivar source: counts the bytes in all entries that were added to batches.
+    :ivar source: the counter of the bytes in all entries of the ledger that were added to batches.
     :ivar ended_bytes: total size in bytes of the add requests of all entries that have completed or failed.
     :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
@@ -93,7 +93,7 @@ class QuorumWriter:
         logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         """
-        :param source: counts the bytes in the ledger's entries; no entry is in flight yet.
+        :param source: counts the bytes in all entries that were added to batches; none may be in flight yet.
         :param advanced: called when entries have completed and :attr:`alert` is True; returns the new :attr:`alert`.
         :param ended: called once if an error ends the writer: with the error and, in id order, the waiters of all
             entries that will not complete.
@@ -150,7 +150,7 @@ class QuorumWriter:
             self._timeout.watch(batch)
 
     def replace_late(self) -> None:
-        """Replace failed bookies that no sent entry needs for its ack quorum; called before more entries are sent."""
+        """Replace bookies that failed only for entries which already had their ack quorum, before entries are sent."""
         if self.failures is not None and self.failures.late:
             self._replace(self.failures, ())
 
@@ -183,7 +183,7 @@ class QuorumWriter:
         return self.failures
 
     def _may_wait(self, failures: FailedBookies, bookie_id: str, error: Exception) -> bool:
-        """Test whether a failed bookie may stay in the ensemble while all entries can reach their ack quorums."""
+        """Test whether a failed bookie need not be replaced yet, provided that no entry needs it for its ack quorum."""
         delayed = self._rules.delay_change and not isinstance(error, WriteOnReadOnlyBookieError)
         return delayed or self._stays(failures, bookie_id)
 
@@ -195,7 +195,7 @@ class QuorumWriter:
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if self._account().note(bookie_id, error):
-            # the connections have logged a warning already, once for all ledgers
+            # a lost connection has logged a warning already, once for all ledgers, so here the debug level is enough
             level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
             line = "{bookie_id} does not take entries of ledger {ledger_id}: {error}"
             self._log.emit(level, line, bookie_id=bookie_id, ledger_id=self.ledger_id, error=error)
@@ -222,7 +222,7 @@ class QuorumWriter:
                 completed.append(self._take(batch, indexes))
             if self.idle:
                 batches.clear()
-            # _take() may have let waiting entries be sent; their follow() call then has removed completed batches
+            # _take() may have sent entries that waited for room; then follow() has removed completed batches
             elif batches[0] is batch:
                 if not batch.sent or batch.has_open(self):
                     break
@@ -236,7 +236,7 @@ class QuorumWriter:
                 self._look_around()
 
     def _take(self, batch: "Batch[QuorumWriter]", indexes: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:
-        """Mark entries of a batch as completed; return their ids, and their Deferreds in reverse order."""
+        """Mark entries of a batch as completed; return their ids, and their Deferreds, the last one first."""
         self.ended_bytes += batch.size_of(indexes)
         ids, waiters = batch.take(indexes)
         self.completed, self.length = ids[-1], batch.lengths[indexes[-1]]
@@ -285,7 +285,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failures: FailedBookies, failed: Iterable[str]) -> None:
-        """Replace ``failed`` and ``failures.late`` by an ensemble change: a new one, or the one that runs already."""
+        """Let the running ensemble change, or a new one, replace bookies: ``failed`` and those in ``failures.late``."""
         failures.add(failed)
         if self._enter(Event.BOOKIES_FAILED):
             Deferred.fromCoroutine(self._change(failures)).addErrback(self._change_failed)
@@ -302,7 +302,7 @@ class QuorumWriter:
                 self._end_change(error)
                 return
             self._send_again(failures)
-            if not failures.waiting:  # otherwise the loop also replaces bookies that have failed meanwhile
+            if not failures.waiting:  # if more bookies have failed meanwhile, repeat the loop to replace them, too
                 self._end_change(None)
                 return
 
@@ -364,7 +364,7 @@ class QuorumWriter:
             if self.failure is None and batch.sent and batch.left:
                 moves = [(old, new, self._kept_at(batch, position)) for position, old, new in changes]
                 for request in batch.replace(moves):
-                    if self.failure is None:  # an immediate answer to an earlier request may have ended this writer
+                    if self.failure is None:  # an answer that came during this loop may have ended this writer
                         batch.ask_again(request)
 
     def _kept_at(self, batch: "Batch[QuorumWriter]", position: int) -> Sequence[int]:
@@ -449,7 +449,7 @@ class QuorumWriter:
 
 
 def _complete(batch: Batch[QuorumWriter], index_set: int) -> None:
-    """Complete entries of a batch, unless an earlier entry of the ledger lacks its ack quorum."""
+    """Complete entries (bit n: index n in the batch), unless an earlier entry of the ledger lacks its ack quorum."""
     if batch.adds is None:
         return  # all entries of the batch have completed or failed already
     late, alerted = set[int](), list[QuorumWriter]()
@@ -488,7 +488,8 @@ def _call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
 
     :param waiters: the waiters in reverse order; each is removed from the list before it is called, to free its memory.
     """
-    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # append_many() has only one waiter
+    # the entries of one append_many() have one waiter, that of the last entry (first here): call it without a loop
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:
         del waiters[:]
         last.callback(entry_ids[-1])
         return

@@ -16,8 +16,8 @@ class State:
 
     :ivar name: the name for error messages and ``repr``.
     :ivar appends: whether entries may be appended.
-    :ivar completes: whether the writer completes entries that have their ack quorum.
-    :ivar listens: whether the writer handles answers of bookies.
+    :ivar completes: whether the Deferred of an append fires once the entry has its ack quorum.
+    :ivar listens: whether the writer still processes answers of bookies.
     """
 
     name: str
