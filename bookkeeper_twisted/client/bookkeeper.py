@@ -75,6 +75,7 @@ class BookKeeper:
         """Make a client from given objects, which :meth:`close` also closes; applications call :meth:`connect` instead.
 
         :param driver: an open metadata driver; kept as ``metadata``.
+        :param chance: the source of random numbers.
         :param quarantine: the counter of bookie errors, to which ``bookie_client`` reports the outcome of each request.
         :param threads: how this client locks and wakes threads that append entries; None for the standard way.
         :param tracer: decides what is traced, and reports the spans; None for no traces.

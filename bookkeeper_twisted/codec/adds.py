@@ -51,8 +51,8 @@ class Adds:
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: the offset of each frame in ``frames``, followed by the end of the last frame.
     :ivar deferred_sync: whether bookies acknowledge the adds before they sync, which only V3 can express.
-    :ivar contexts: the pairs that the requests of some adds carry, by the index of the add, which only V3 can express;
-        None if no add has any.
+    :ivar contexts: the ``requestContext`` (values by name, such as the ids of a trace) of some adds, by the index of
+        the add.  Only V3 can send it; None if no add has one.
     :ivar encodings: by protocol, the result of :meth:`~.wire_protocol.IWireProtocol.encode_adds`.  A connection
         stores the result here if the protocol has no request numbers: then all bookies get the same bytes.
     """
@@ -98,17 +98,19 @@ class Adds:
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
     def carrying(self, contexts: Mapping[int, Mapping[str, str]]) -> "Adds":
-        """Return the same add requests, some of which carry pairs of text to the bookie.
+        """Return the same add requests, some of them with a ``requestContext``: values by name, such as ids of a trace.
 
-        :param contexts: the pairs, by the index of the add.
+        :param contexts: the ``requestContext`` of these adds, by the index of the add.
         """
         other = Adds(self.ledger_ids, self.entry_ids, self.frames, self.offsets, self.deferred_sync)
         other.contexts = contexts
-        other.encodings = self.encodings  # of protocols without such pairs
+        # Share the stored encodings.  They are right for both objects: only a protocol that cannot send the
+        # ``requestContext`` stores its encoding there.
+        other.encodings = self.encodings
         return other
 
     def sizes(self, indexes: Sequence[int]) -> Sequence[int]:
-        """Return the size in bytes of the frame of each add whose index in :attr:`entry_ids` is in ``indexes``."""
+        """Return the frame sizes, in bytes, of the adds with the given ``indexes``."""
         offsets = self.offsets
         if isinstance(offsets, range):
             return (offsets.step,) * len(indexes)
@@ -212,8 +214,8 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # The ids of an EntryRun are consecutive, so they may be wrong here.  Only its entries are used: the encoder copies
-    # the ids for each frame from the header of its entry.
+    # An EntryRun has consecutive ids, but the ids of these entries may have gaps.  This does no harm: the encoder does not
+    # use the ids of the run, but copies the ids in each frame from the header of the entry.
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 
@@ -221,8 +223,8 @@ def scattered_adds(
 def mix_headers(*fields: Sequence[int]) -> bytes:
     """Encode the headers of entries of several ledgers, joined in one byte string.
 
-    :param fields: four sequences with one item for each entry: the ledger ids, the entry ids, the LACs, and the bytes
-        of all payloads of the entry's ledger up to and including this entry.
+    :param fields: four sequences with one item for each entry: the ledger ids, the entry ids, the LACs, and the ledger
+        lengths (total size in bytes of the ledger's payloads up to and including the entry).
     """
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
@@ -233,7 +235,8 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 def _offsets_of(run: EntryRun) -> Sequence[int]:
     """Return the offset of the add frame of each entry of a ``run``, and the end of the last frame."""
     if run.offsets is None:
-        stride = run.stride + layout.ADD_OVERHEAD  # the stride counts a length word, too
+        # run.stride includes the four bytes with the entry's size; the length word of the frame takes their place
+        stride = run.stride + layout.ADD_OVERHEAD
         return range(0, run.count * stride + 1, stride)
     return [offset + layout.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 

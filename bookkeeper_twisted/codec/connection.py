@@ -34,17 +34,20 @@ class ServerDecoder:
 
     @property
     def incomplete(self) -> int:
-        """The number of buffered bytes; 0 if the received bytes ended with a complete frame."""
+        """The number of buffered bytes, of an incomplete frame or of frames that are not decoded yet."""
         return len(self._buffer)
 
     @property
     def rest(self) -> bytes:
-        """The received bytes that are buffered, because their frame is not complete."""
+        """The buffered bytes, of an incomplete frame or of frames that are not decoded yet."""
         return bytes(self._buffer)
 
     @property
     def ready(self) -> bool:
-        """Whether complete frames are buffered: one call of :meth:`receive` decodes a limited number of requests."""
+        """Whether complete frames are still buffered, because the last :meth:`receive` decoded the allowed number.
+
+        Call :meth:`receive` again to decode them.
+        """
         return self._buffer.ready
 
     def limit(self, max_frame_size: int) -> None:

@@ -43,9 +43,10 @@ assert _HEADER.size == ENTRY_HEADER_SIZE
 
 _ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
 _COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
-"""``_ONES`` and ``_COUNTS`` encode the sequences 1, 1, 1, ... and 0, 1, 2, ... as one large integer each.
+"""``_ONES`` and ``_COUNTS`` are the sequences 1, 1, 1, ... and 0, 1, 2, ... as one large integer each.
 
-In the big-endian bytes of the integer, each number takes eight bytes.
+Each number of a sequence takes eight of the integer's big-endian bytes.  ``first * _ONES + step * _COUNTS`` is the
+sequence ``first``, ``first + step`` and so on.
 """
 
 Digests = Callable[[Iterable[bytes]], bytes]

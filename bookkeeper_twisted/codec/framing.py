@@ -10,9 +10,7 @@ from ..errors import CodecError
 
 LENGTH_SIZE = 4
 MOST_ITEMS = 64
-"""Maximum number of requests that are decoded one by one in one turn of the reactor; they take some three
-milliseconds.
-"""
+"""Maximum number of requests that are decoded one by one in one turn of the reactor; all of them take some 3 ms."""
 
 MIN_LENGTH = 4
 """Length in bytes of the shortest V2 packet, a four-byte header; a V3 packet has at least eight bytes."""

@@ -23,7 +23,8 @@ class Header:
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: number of the request in V3, which the response repeats; 0 in V2.
     :ivar priority: the priority, in V3 only; a request with a priority above 0 is served before background work.
-    :ivar context: the pairs of text that a request carries, in V3 only, as far as a bookie keeps them.
+    :ivar context: the ``requestContext`` of a V3 request: values by name, for logs and traces.  A bookie keeps only the
+        first, short ones.
     """
 
     wire: IReplyEncoding

@@ -74,14 +74,16 @@ class IReplyEncoding(Interface):
     def refusal(request: object, status: Status) -> bytes | None:
         """Encode the replies to a request that the bookie refuses, for example before authentication.
 
-        :param request: a run or a message from :meth:`~.wire_protocol.IWireProtocol.scan_requests`.
+        :param request: an object from :meth:`~.wire_protocol.IWireProtocol.scan_requests`: a run (many adds or reads)
+            or a single message.
+        :param status: the reason for the refusal.
         :returns: the frames.  None if the protocol has no refusal for this request; the caller then closes the
             connection.
         """
 
 
 Contexts = Mapping[tuple[int, int], Mapping[str, str]]
-"""The pairs of text that requests of a run carry, by ledger id and entry id."""
+"""The ``requestContext`` (values by name, for logs and traces) of requests, by ledger id and entry id."""
 
 
 class AddRun:
@@ -95,7 +97,8 @@ class AddRun:
         bits.  In V2, unknown bits may be set, too.
     :ivar deferred_sync: whether the bookie acknowledges the entries before they are durable (V3 write flag).
     :ivar txn_ids: the txnId of each add in V3; empty in V2.
-    :ivar contexts: the pairs of text that requests carry, by ledger id and entry id; None if no request has any.
+    :ivar contexts: the ``requestContext`` (values by name, for logs and traces) of requests, by ledger id and entry
+        id; None if no request has one.
     """
 
     __slots__ = (
@@ -143,7 +146,8 @@ class ReadRun:
     :ivar ledger_ids: the ledger id of each read.
     :ivar entry_ids: the entry id of each read; -1 for the last entry of the ledger.
     :ivar txn_ids: the txnIds in V3; empty in V2.
-    :ivar contexts: the pairs of text that requests carry, by ledger id and entry id; None if no request has any.
+    :ivar contexts: the ``requestContext`` (values by name, for logs and traces) of requests, by ledger id and entry
+        id; None if no request has one.
     """
 
     __slots__ = ("wire", "version", "flags", "ledger_ids", "entry_ids", "txn_ids", "contexts")
@@ -175,7 +179,7 @@ class ReadRun:
         """Encode successful replies to the reads with indexes ``first .. first + len(entries) - 1``, in order.
 
         :param first: index of a read in the run, from 0.
-        :param entries: header, digest and payload of each entry, in the order of the reads; views are not kept.
+        :param entries: header, digest and payload of each entry, in the order of the reads; memoryviews are copied.
         :param lacs: for each read, the highest LAC that the bookie knows of the ledger, -1 if none; V2 does not send
             it.
         """
@@ -190,7 +194,8 @@ class BatchRead:
     :ivar master_key: the master key; None if the request has none.
     :ivar previous_lac, timeout_ms: the long poll of V3: the bookie waits until the LAC is above ``previous_lac``, at
         most ``timeout_ms`` milliseconds; None if not sent.
-    :ivar context: the pairs of text that the request carries, in V3 only; None or empty if it has none.
+    :ivar context: the ``requestContext`` (values by name, for logs and traces), in V3 only; None or empty if the
+        request has none.
     """
 
     __slots__ = (
@@ -223,7 +228,7 @@ class BatchRead:
     def carry(self, context: Mapping[str, str] | None) -> None:
         """Set the ``requestContext`` of this read, for the bookie's log and traces; V2 does not send it.
 
-        :param context: pairs of text: values by name; None for none.
+        :param context: values by name; None if the read has no ``requestContext``.
         """
         self.context = context
 
@@ -264,7 +269,9 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Append these replies to a list of items, or to its last item if that is AddReplies with the same status.
+        """Append this object to a list of decoded replies.
+
+        If the last item of the list is an AddReplies object with the same status, add these replies to it instead.
 
         :param items: the list, which is changed in place.  Do not use this AddReplies object afterwards.
         """

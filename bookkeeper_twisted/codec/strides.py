@@ -26,7 +26,7 @@ _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""Up to this number of records for each byte of the key, :func:`counts_up` copies all keys and compares the copies.
+"""If there are at most ``_CUT_PER_BYTE * len(key)`` records, :func:`counts_up` copies and compares whole keys.
 
 With more records, it is faster to compare the first bytes of all keys, then their second bytes, and so on.
 """
@@ -43,8 +43,8 @@ def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
     """Split a series of frames of one layout into columns, one column for each part of the layout.
 
-    The first frame, at offset ``at``, must be complete.  First few frames are compared at a time, then more and more,
-    so that a short series costs little.
+    The first frame, at offset ``at``, must be complete.  A short series costs little, because the first step compares
+    only a few frames, and each later step compares more.
 
     :param sizes: the size in bytes of each part of the layout.
     :param fixed: indexes of the parts that must be equal in all frames.  The series ends before the first frame in
@@ -89,8 +89,9 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Test whether at least three frames with the same first bytes follow one another from offset ``at`` on.
+    """Test whether decoding column by column pays: at least three frames from ``at`` on have the same first bytes.
 
+    :param at: offset of the first frame.
     :param stride: size in bytes of the first frame with its length word.
     :param prefix: number of first bytes that are compared; they include the length word, so equal bytes mean equal
         sizes.
@@ -125,14 +126,13 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Convert two arrays, the ledger ids and the entry ids of some entries, to sequences.
+    """Convert the ledger ids and the entry ids of some entries to lists; consecutive ids of one ledger become a range.
 
-    If all entries are of one ledger and their ids are consecutive, the entry ids become a range, which later steps
-    process faster; otherwise a list.
+    Later steps process a range faster.
 
     :param keys: the ledger id, or another key, of each entry; at least one.
     :param ids: the entry id, or another id, of each entry.
-    :returns: keys and ids.
+    :returns: the keys, as a list, or as a tuple beside a range; and the ids, as a list or a range.
     """
     count, first = len(ids), ids[0]
     if ids[-1] == first + count - 1 and keys.count(keys[0]) == count and ids == array("q", range(first, first + count)):
@@ -143,13 +143,12 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
     """Test whether all records have the same key and consecutive ids.
 
-    A record contains the key, followed by the id as i64.  The test compares the first byte of all keys by one slice,
-    then the second byte, and so on.  It compares the bytes of the ids in the same way: the two low bytes must count up,
-    and all higher bytes must be equal.  If the records are few, it copies their keys and ids, and compares the copies.
+    A record contains the key, followed by the id as i64.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: number of records, at least one.
     :param at: offset of the key in each record.
+    :param key: the key that all records must have.
     :param first: the id that the first record must have.
     """
     if first + count > 1 << 63:
@@ -164,6 +163,8 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
         return counts_up(data[: fitting * stride], stride, fitting, at, key, first) and counts_up(
             rest, stride, count - fitting, at, key, first + fitting
         )
+    # The two low bytes of the ids must count up.  The six higher bytes must be equal in all ids, so treat them as a part
+    # of the key.
     end = count * stride
     key += (first >> 16).to_bytes(6, "big", signed=True)
     at += len(key)
@@ -171,14 +172,16 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
         return False
     if count <= _CUT_PER_BYTE * len(key):
         return column(data, stride, count, at - len(key), at).count(key) == count
+    # compare the first bytes of all records by one slice, then the second bytes, and so on
     return all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
-    """Return the second lowest byte of each id as one byte string, and the lowest byte of each id as another.
+    """Split the two low bytes of many ids into columns, so that slices can write or compare these bytes in all frames.
 
     :param ids: consecutive ids.
-    :returns: None if the ids differ in higher bytes.
+    :returns: a byte string with the second lowest byte of each id, and one with the lowest byte of each id; None if the
+        ids differ in higher bytes.
     """
     low = ids.start & 0xFFFF
     end = low + len(ids)
@@ -255,7 +258,9 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
 
 
 def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-    """Test whether one MixedRun (entries in any order) is faster for these entries than runs of consecutive entries.
+    """Test whether the ledger changes, or ids are skipped, so often that runs of consecutive entries would be slow.
+
+    The caller then makes one MixedRun (entries in any order) of all entries.
 
     :param ledger_ids: the ledger id of each entry.
     :param entry_ids: the entry id of each entry.

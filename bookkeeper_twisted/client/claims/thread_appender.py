@@ -1,11 +1,11 @@
 """Appends from any thread: threads store entries in a claim log; the reactor's thread sends them.
 
 Theory of operation.  The ledger has a *claim log* (:mod:`.claim_log`), a queue of entries in memory.  A thread reserves
-memory there (a *claim*), stores its entry in it, and commits it.  The claim is open until then.  The thread wakes the
-reactor's thread, unless that thread was woken already and is still to look at the log.  The reactor's thread gives the
-committed entries the next ids and sends them, in the order of the claims.  A flush returns a future, which completes
-once the entries are acknowledged.  An open claim delays all later entries, so while there is one, the reactor's thread
-looks at the log each second.
+memory there (a *claim*), stores its entry in this memory, and commits the claim, which is open until then.  The thread
+wakes the reactor's thread, unless that thread was woken already and is still to look at the log.  The reactor's thread
+gives the committed entries the next ids and sends them, in the order of the claims.  A flush returns a future, which
+completes once the entries are acknowledged.  An open claim delays all later entries, so while there is one, the
+reactor's thread looks at the log each second.
 """
 
 from collections import deque

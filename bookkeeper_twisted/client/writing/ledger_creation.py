@@ -23,8 +23,8 @@ class NewLedger:
     """The properties of a ledger to create.
 
     :ivar ledger_id: the wanted id; None if the metadata store must generate a new one.
-    :raises bookkeeper_twisted.errors.IncorrectParameterError: the id or the flags are invalid; or not ensemble size >=
-        write quorum >= ack quorum >= 1.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: the id or the flags are invalid, or the sizes do not
+        satisfy ensemble size >= write quorum >= ack quorum >= 1.
     """
 
     ensemble_size: int

@@ -66,7 +66,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drain_appends(self) -> None:
         """Send the waiting entries of :meth:`append`, then the entries that threads have appended."""
         self._resume()
-        if self._at_rest:  # no entry is left, for example because a thread gave up its memory: a waiting close goes on
+        if self._at_rest:  # no entry waits or is in flight (threads may have aborted theirs): a waiting close can go on
             self._notify_drained()
 
     def _resume(self) -> None:

@@ -89,8 +89,9 @@ class Cookie:
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
         """Check that a ``stored`` cookie agrees with this cookie, which was made from the configuration.
 
-        :param allow_expansion: whether this cookie may have more ledger directories than the stored one, each with an
-            index directory.
+        :param stored: the other cookie.
+        :param allow_expansion: whether this cookie may have more ledger directories than the stored one, and index
+            directories that belong to them.
         :raises InvalidCookieError: the cookies differ; the text of the error says in which field.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)

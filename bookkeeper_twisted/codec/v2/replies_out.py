@@ -54,7 +54,7 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Encode replies without an entry for entries of any ledgers, in order.
+    """Encode replies that contain no entry, such as those to adds; they may be for entries of several ledgers.
 
     :param version: the version in the requests' header words, which replies repeat.
     :param opcode: the opcode of the requests.

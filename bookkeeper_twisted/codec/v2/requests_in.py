@@ -33,9 +33,9 @@ _NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
-"""A short run is decoded as a run only if the next run has at least this number of entries.
+"""Least size of the next run (consecutive entries of one ledger) for which a short run is decoded as a run.
 
-A run is consecutive entries of one ledger.  Otherwise it is faster to decode the frames of the short run one by one.
+If the next run is smaller, it is faster to decode the frames of the short run one by one.
 """
 
 _VIEWED = 512
@@ -49,9 +49,14 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
     """Decode complete V2 requests from offset ``at`` on; stop after ``MOST_ITEMS`` items, so that no call takes long.
 
     :param wire: the protocol that encodes the replies.
-    :param items: a list to which runs, messages and refusals are added in order.
-    :returns: offset of the first frame that is not decoded: it is incomplete, or the limit was reached.
-    :raises CodecError: a frame is over the limit or is no request; ``items`` has the requests before it.
+    :param data: the received bytes.
+    :param at: offset of the first frame.
+    :param limit: size in bytes of the longest frame with its length word.
+    :param items: a list to which the requests are added in order: runs (many adds or reads), single messages, and
+        requests that are refused.
+    :returns: offset of the first frame that is not decoded, because it is incomplete, or because ``items`` has
+        ``MOST_ITEMS`` items.
+    :raises CodecError: a frame is longer than ``limit`` or is no request; ``items`` has the requests before it.
     """
     end = len(data)
     while end - at >= LENGTH_SIZE and len(items) < MOST_ITEMS:
@@ -134,10 +139,10 @@ def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
 
 
 def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
-    """Decode the adds at offset ``at`` to a run: consecutive entries of one size; return None if they form no run.
+    """Decode adds from offset ``at`` on together, if they have consecutive ids and one size; otherwise return None.
 
-    The adds that one writer sends in a chunk usually form a run.  Then one call compares all ids, and each entry is
-    copied once.
+    The adds that one writer sends in a row usually are such adds.  To decode them together is fast, because one call
+    checks all their ids.
 
     :param stride: size in bytes of the first frame, which must be complete.
     :param guess: the number of entries of the previous run, which this run is likely to have, too.
@@ -164,9 +169,8 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
     """Estimate how many frames from offset ``at`` on form a run (consecutive entries of one ledger).
 
-    Only a few ids are read.  The result is 0 if decoding the frames one by one is faster: that is so for a short run,
-    unless another run follows it.  Short runs follow one another if a client writes a few entries to each of several
-    ledgers.
+    Only a few ids are read.  Return 0 for a short run that no other run follows, because it is faster to decode its
+    frames one by one.
 
     :param stride: size in bytes of each frame.
     :param first: the entry id in the first frame.
@@ -279,7 +283,7 @@ def _cut(
 def _reads(
     wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
 ) -> int:  # fmt: skip
-    """Decode consecutive plain reads, or a single read that fences or has a key; return the offset after them.
+    """Decode consecutive reads, or a single read that fences or has a master key; return the offset after them.
 
     :param head: version and flags in the header of the first read.
     """
@@ -307,9 +311,9 @@ def _reads(
 
 
 def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ledger ids and entry ids of consecutive plain reads that have the same header as the first.
+    """Return the ledger ids and entry ids of consecutive reads that have the same header as the first.
 
-    A plain read is three words of eight bytes: length and header, ledger id, entry id.  If a client reads consecutive
+    A read is three words of eight bytes: length and header, ledger id, entry id.  If a client reads consecutive
     entries, which is usual, one call compares all of its reads.
     """
     count = (len(data) - at) // _READ_SIZE

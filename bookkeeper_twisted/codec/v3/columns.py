@@ -27,9 +27,10 @@ MIN_SERIES = 8
 """Least number of frames for which decoding by columns is faster than decoding one by one."""
 
 SINGLES = 32
-"""After a series of fewer than MIN_SERIES frames, this number of calls of :func:`after_series` look for no series.
+"""Number of frames that are decoded one by one after a series of fewer than MIN_SERIES frames.
 
-A series is consecutive frames of one layout.  It is short where the varints of the ids change their size.
+A series is consecutive frames of one layout.  Where the varints of the ids change their size, series are so short that
+it does not pay to look for the next one at once.
 """
 
 OPERATION_AT = 9
@@ -53,7 +54,8 @@ def after_series(
     After a very short series, the next :data:`SINGLES` calls do not look for a series, because the search costs time.
 
     :param stride: size in bytes of the first frame with its length word.
-    :param singles: the second value that the previous call returned; 0 for the first call.
+    :param singles: the number of calls, from this one on, that do not look for a series: the second value that the
+        previous call returned, or 0 for the first call.
     :param decode: called with ``data``, ``at``, ``stride`` and ``found``; it adds the decoded frames to ``found``, and
         returns their number and their total size in bytes.
     :returns: the offset after the series (``at`` if none was decoded), and ``singles`` for the next call.
@@ -80,8 +82,8 @@ class FrameColumns:
     :ivar ledger_ids: the ledger id of each frame.
     :ivar txn_ids, entry_ids: the txnId and the entry id of each frame.
     :ivar bodies: the bodies of adds, empty byte strings for other operations.
-    :ivar contexts: the pairs of text (``requestContext``) in each frame that has any, by the index of the frame.
-    :ivar context_size: total size in bytes of these pairs.
+    :ivar contexts: the ``requestContext`` (values by name) of each frame that has one, by the index of the frame.
+    :ivar context_size: total size in bytes of these fields.
     """
 
     flags: int
@@ -315,7 +317,8 @@ def _columns(
     found = FrameColumns(flags, master_key, [], [], [], [])
     if _counts_up(data, stride, edges, found):
         return found
-    lifted = lift_traceparents(data, at, stride) if cuts[-1] < at + stride else None  # an add, which has a body
+    # Only adds can have a ``traceparent`` here.  The frames can be adds only if a body follows the ids.
+    lifted = lift_traceparents(data, at, stride) if cuts[-1] < at + stride else None
     if lifted is not None and _counts_up(lifted.frames, stride, [edge - at for edge in edges], found):
         found.contexts, found.context_size = lifted.contexts, lifted.size
         return found
@@ -353,7 +356,8 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    block = data[at:] if at else data  # an incomplete last frame is not read
+    # The block may end with an incomplete frame, which does no harm: only ``count`` frames are read.
+    block = data[at:] if at else data
     if expected != b"".join(column(block, stride, count, 0, head)):
         return False
     found.bodies = column(block, stride, count, head, body_end - at)

@@ -24,14 +24,16 @@ from .columns import OPERATION_AT, FrameColumns
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY
 
 MOST_FRAMES = 128
-"""Maximum number of frames with bodies that one call decodes.
+"""Maximum number of adds or read replies that one call compares with the usual form.
 
-If an early frame of a call has an unusual form, the call has matched the later ones in vain; the limit keeps this work
-small.
+If an early frame has another form, the comparison of the later frames is wasted; this limit keeps the waste small.
 """
 
 _HEAD = 96
-"""Number of bytes at the beginning of a frame that are matched: the part before the body is never longer."""
+"""Number of bytes at the beginning of a frame to which a regular expression is applied.
+
+All parts of a frame before the body fit into them.
+"""
 
 _NUMBER = rb"([\x80-\xff]{0,8}[\0-\x7f])"
 """Matches a varint of at most nine bytes; such a varint is not negative."""
@@ -46,12 +48,11 @@ def _header(operation: int) -> bytes:
 
 
 def _bodied(form: bytes) -> "re.Pattern[bytes]":
-    """Compile a regular expression that matches the first :data:`_HEAD` bytes of a frame with a body.
+    """Compile a regular expression for a byte string with the first :data:`_HEAD` bytes of many frames.
 
-    It is applied to the first bytes of many frames, joined in one byte string.  Its first capturing group is the part
-    of the frame before the body.
+    Each match is one frame.  The first capturing group is the part of the frame before the body.
 
-    :param form: the regular expression of this part.
+    :param form: the regular expression for this part.
     """
     return re.compile(rb"(?=(" + form + rb")).{%d}" % _HEAD + _OTHERWISE, re.DOTALL)
 
@@ -185,8 +186,9 @@ def _found_in(form: "re.Pattern[bytes]", data: bytes, edges: Sequence[int]) -> S
 
     Stop at the first frame that does not match.
 
-    :param form: the regular expression of frames with a body, from :func:`_bodied`.
-    :param edges: the offsets of the frames, and the offset after the last of them.
+    :param form: a regular expression that :func:`_bodied` has made.
+    :param data: the received bytes.
+    :param edges: the offsets of the frames in ``data``, and the offset after the last of them.
     """
     return _found(form, b"".join([data[start : start + _HEAD].ljust(_HEAD, b"\0") for start in edges[:-1]]))
 
@@ -201,7 +203,8 @@ def _message_ends(edges: Sequence[int], head: int, txns: Sequence[bytes], messag
     """Return the offset at which the sub-message of each frame ends, computed from its size field.
 
     :param edges: offsets of the frames.
-    :param head: number of bytes before the sub-message, without the txnId and the size field.
+    :param head: number of bytes in a frame before the sub-message; the txnId and the size field, which are varints, do
+        not count.
     :param txns: the txnId of each frame, as a varint.
     :param messages: the size field of each frame, as a varint.
     """
@@ -232,13 +235,13 @@ def _lengths(column: Sequence[bytes]) -> list[int]:
 
 
 def _values(column: Sequence[bytes]) -> list[int]:
-    """Return the numbers in a column of single bytes."""
+    """Convert byte strings of one byte each to integers."""
     return list(b"".join(column))
 
 
 def _agreeing(*pairs: tuple[Sequence[Any], Sequence[Any]]) -> int:
-    """Compare pairs of columns; return how many frames come before the first frame with different values in a pair.
+    """Return the number of frames before the first frame for which the two columns of some pair have different values.
 
-    :param pairs: pairs of columns; a column has a value for each frame.
+    :param pairs: pairs of columns; each column has one value for each frame.
     """
     return min([len(a) if a == b else next(compress(count(), map(ne, a, b))) for a, b in pairs])
