@@ -95,7 +95,8 @@ class LedgerReader(Handle[client.LedgerReader]):
     def batches(self, start: int = 0, end: int | None = None) -> AsyncGenerator[EntryBatch, None]:
         """Iterate over the entries ``start .. end`` in batches; read up to ``readAheadBytes`` bytes ahead.
 
-        To stop before the end, call ``aclose`` of an asynchronous iteration, or ``close`` of a blocking one.
+        To stop before the end, call the method ``aclose`` of the returned iterator; the iterator of the blocking client
+        has the method ``close`` instead.
 
         :param start: id of the first entry, >= 0.
         :param end: id of the last entry; None for the LAC known now.  There are no batches if it is below ``start``.

@@ -22,12 +22,12 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
         entries of all threads and of :meth:`append` get consecutive ids.  If too many bytes are in flight, waiting
-        entries of :meth:`append` are sent before entries of threads.  :meth:`close` waits until all offered entries are
-        acknowledged; later offers fail.
+        entries of :meth:`append` are sent before entries of threads.  :meth:`close` waits until all entries of threads
+        are acknowledged; once it is called, further appends of threads fail.
 
-        :param when_full: what an offer does while ``maxInFlightBytes`` of offered entries are not acknowledged, so that
-            there is no room for its entry.
-        :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
+        :param when_full: what the appender does if a new entry would exceed the limit ``maxInFlightBytes`` of bytes
+            that are not acknowledged yet: wait, drop the entry, or return a code.
+        :param patience: maximum number of seconds that an append waits for room with ``WhenFull.BLOCK``; None for ever.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """

@@ -32,7 +32,7 @@ def is_encrypted(metadata: LedgerMetadata) -> bool:
 
 
 def check_names(custom_metadata: Mapping[str, bytes]) -> None:
-    """Check that a caller's custom metadata do not contain the keys under which this module stores the encryption key.
+    """Check that a caller's custom metadata do not contain the keys that this module adds for an encrypted ledger.
 
     :param custom_metadata: the custom metadata of a new ledger.
     :raises bookkeeper_twisted.errors.IncorrectParameterError: they contain such a key.

@@ -163,8 +163,8 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
         return counts_up(data[: fitting * stride], stride, fitting, at, key, first) and counts_up(
             rest, stride, count - fitting, at, key, first + fitting
         )
-    # The two low bytes of the ids must count up.  The six higher bytes must be equal in all ids, so treat them as a part
-    # of the key.
+    # The two low bytes of the ids must count up.  The six higher bytes must be equal in all ids, so they are compared
+    # as a part of the key.
     end = count * stride
     key += (first >> 16).to_bytes(6, "big", signed=True)
     at += len(key)

@@ -37,13 +37,13 @@ class MemoryBlock:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Move the new ranges without an entry, in any order, to the sorted list of ranges that the sender skips."""
+        """Move the ranges in :attr:`aborted` to :attr:`holes`, the sorted ranges that the sender skips."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 
 
 NO_BLOCK = MemoryBlock(0, bytearray())
-"""An empty block for each claim log that has no memory yet; the log's first entry does not fit into this block."""
+"""The empty block of every claim log that has no memory yet; no entry fits into it, so the first gets a new block."""
 
 
 class MemoryPool:

@@ -198,8 +198,8 @@ class LacReads:
             time is up.
         :raises BookKeeperError: every bookie failed.
         """
-        # Ask first the bookies that will store the entry after the wanted one, because they will be the first to know
-        # that the wanted entry is confirmed: the LAC is in the header of this next entry.
+        # Ask first the bookies that will store the entry after the wanted one.  They are usually the first to know that
+        # the wanted entry is confirmed, because the header of the next entry contains the LAC.
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()

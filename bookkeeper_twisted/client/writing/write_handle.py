@@ -36,7 +36,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         Call this method on the thread of the reactor or event loop; the blocking client may call it on any thread.  The
         entries of all threads and of :meth:`append` get consecutive ids.  If too many bytes are in flight, waiting
         entries of :meth:`append` are sent before entries of threads.  :meth:`close` waits until all entries of threads
-        are acknowledged; then threads cannot append any more.
+        are acknowledged; once it is called, further appends of threads fail.
 
         :param when_full: what the appender does if a new entry would exceed the limit ``maxInFlightBytes`` of bytes
             that are not acknowledged yet: wait, drop the entry, or return a code.
