@@ -143,8 +143,9 @@ def _rounds(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]) 
     for name in names:
         stage.prepare(name, workload)
     found: dict[str, list[Figures]] = {name: [] for name in names}
-    for _ in range(rounds):
-        for name in names:
+    for number in range(rounds):
+        for name in names if number % 2 == 0 else reversed(names):  # nobody follows the same bookie in every round
+            stage.settle()
             figures = stage.run(name, workload)
             found[name].append(figures)
             text = ", ".join(f"{key} {figure(value)}" for key, value in figures.items())

@@ -27,6 +27,9 @@ TAIL_RATE = 2000
 
 _SETTLE = 25.0
 _IDLE = 3.0
+_LOOK, _IDLE_SHARE, _MOST_SETTLING = 0.25, 0.1, 10.0
+"""Seconds between two looks at CPU times; share of a core below which bookies idle; most seconds of all looks."""
+
 _WARM = (Workload("", "add", 100, 1000, 0, 200_000), Workload("", "add", 1024, 1000, 0, 200_000),
          Workload("", "add", 1024, 1000, 0, 200_000, wire=3))  # fmt: skip
 
@@ -85,6 +88,20 @@ class Stage:
                 self._fill_by_client(name, workload)
             if before != (len(self._client_ledgers), self._ledgers.n_filled):
                 time.sleep(_SETTLE * min(self._scale, 1.0))  # until it has been flushed to the ledger storage
+
+    def settle(self) -> None:
+        """Waits until no standing bookie works on what its last load left, so that the next one does not pay for it.
+
+        All bookies stand at once, and flush, compile and collect garbage for some seconds after a load.
+        """
+        bookies = [bookie for _, bookie in self._standing.values()]
+        end, before = time.monotonic() + _MOST_SETTLING, sum(bookie.cpu_seconds() for bookie in bookies)
+        while time.monotonic() < end:
+            time.sleep(_LOOK)
+            now = sum(bookie.cpu_seconds() for bookie in bookies)
+            if now - before < _IDLE_SHARE * _LOOK:
+                break
+            before = now
 
     def bookie(self, name: str, tls: bool = False) -> Bookie:
         """The standing bookie of that name; started and warmed at first use.
