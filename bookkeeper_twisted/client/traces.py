@@ -145,12 +145,14 @@ class AppendTraces:
 
     :param largest: size in bytes of the largest add request to which the ids of a span can be added.
     :ivar begin: the method :meth:`.TraceRecords.begin`, which returns ids for a span if the append is sampled.
+    :ivar decide: the method :meth:`.TraceRecords.decide`.
     :ivar tracer: the tracer of the client, which decides whether an append is sampled.
     :ivar waiting: sampled appends that are not sent yet, by ledger id and entry id.
     """
 
     def __init__(self, records: TraceRecords, largest: int) -> None:
         self.begin = records.begin
+        self.decide = records.decide
         self.tracer = records.tracer
         self.waiting: dict[_Key, TracedOperation] = {}
         self._records = records

@@ -57,7 +57,16 @@ class TraceRecords:
         """
         tracer = self.tracer
         is_turn = tracer.turn()
-        return tracer.begin(name, is_turn and self.admits()) if is_turn or tracer.caller() else None
+        return self.decide(name, is_turn) if is_turn or tracer.caller() else None
+
+    def decide(self, name: str, is_turn: bool) -> Begun | None:
+        """Decide whether an operation is traced whose turn it is, or whose caller may have a span.
+
+        :param name: name of the operation.
+        :param is_turn: the result of :attr:`.ITracer.turn` for this operation.
+        :returns: as :meth:`begin`.
+        """
+        return self.tracer.begin(name, is_turn and self.admits())
 
     def add(self, record: IRecord) -> None:
         """Keep the ``record`` of an operation or request that has ended, until its spans are made."""

@@ -81,6 +81,17 @@ class TracedCase(RealClusterCase):
 class AppendTests(TracedCase):
     """Appends over V3."""
 
+    def test_limit(self) -> None:
+        """However many appends there are, the client begins few traces a second by itself."""
+        client = self.client(trace_max_per_second=1)
+        writer = self.do(client.create_ledger(3, 3, 2))
+        for _ in range(5):
+            self.do(writer.append(b"x"))
+        self.do(writer.append_many([b"x", b"y"]))
+        assert client.context.records is not None
+        client.context.records.flush()
+        self.assertEqual(len(self.spans.named(APPEND)), 1)
+
     def test_one_trace(self) -> None:
         """An append is one trace: the append, a request to each bookie, and there the add, which ends with its
         reply, and its journal group, to which it has a link."""

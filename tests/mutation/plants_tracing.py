@@ -66,7 +66,11 @@ PLANTS = (
     ),
     Plant(
         "the ratio begins traces without a limit", "tracing/records.py",
-        "is_turn and self.admits()", "is_turn", ["tests.tracing.test_records"], where="TraceRecords.begin",
+        "is_turn and self.admits()", "is_turn", ["tests.tracing.test_records"], where="TraceRecords.decide",
+    ),
+    Plant(
+        "an append asks the tracer past the limit", "client/writing/appends.py",
+        "self._traces.decide(APPEND, is_turn)", "tracer.begin(APPEND, is_turn)", _CLIENT, where="InOrderWriter.append",
     ),
     Plant(
         "after a pause a flood of traces begins", "tracing/records.py",

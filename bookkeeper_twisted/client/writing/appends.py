@@ -369,7 +369,7 @@ class InOrderWriter(AppendingWriter):
         if self._traces is not None:  # same as AppendTraces.begin(), inlined because a call costs more
             tracer = self._traces.tracer
             is_turn = tracer.turn()
-            if (is_turn or tracer.caller()) and (begun := tracer.begin(APPEND, is_turn)) is not None:
+            if (is_turn or tracer.caller()) and (begun := self._traces.decide(APPEND, is_turn)) is not None:
                 self._traces.follow(begun, self._quorum.ledger_id, self.last_add_pushed + 1, 1, waiter)
         self._push(data, waiter)
         return waiter
