@@ -87,7 +87,7 @@ class WorkerMetrics:
     :ivar rereplicate: milliseconds of each attempt to repair a ledger.
     :ivar repaired: number of attempts that made at least one fragment complete.
     :ivar moved: number of attempts that moved replicas of a complete ledger to satisfy the placement policy.
-    :ivar deferred: number of failed attempts, after which the worker waits before the next attempt.
+    :ivar deferred: number of attempts that failed; after each, the worker waits before it tries again.
     """
 
     def __init__(self, instruments: Instruments) -> None:

@@ -21,7 +21,7 @@ from .steps import for_each
 
 @attrs.define
 class RenamingProgress:
-    """The progress of a renaming.
+    """The progress of replacing the id of a bookie in the metadata of all ledgers.
 
     :ivar examined: number of ledgers that were read.
     :ivar updated: number of ledgers whose metadata were changed from the old id to the new id.

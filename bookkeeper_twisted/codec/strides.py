@@ -26,7 +26,7 @@ _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
 _CUT_PER_BYTE = 5
-"""If there are at most ``_CUT_PER_BYTE * len(key)`` records, :func:`counts_up` copies and compares whole keys.
+"""For at most ``_CUT_PER_BYTE * len(key)`` records, :func:`counts_up` cuts the key out of each record and compares it.
 
 With more records, it is faster to compare the first bytes of all keys, then their second bytes, and so on.
 """

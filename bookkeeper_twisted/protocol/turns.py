@@ -108,7 +108,7 @@ class Turns:
 
     @property
     def is_spent(self) -> bool:
-        """Test whether the time for requests of trusted peers is used up in this reactor turn."""
+        """Test whether authenticated peers have used up the time that their requests may take in this reactor turn."""
         return self._trusted.is_spent
 
     def is_spent_for(self, is_untrusted: bool) -> bool:

@@ -130,8 +130,8 @@ class TokenVerifier:
         """Yield the keys that may have signed a token with this header."""
         algorithm, key_id = header.get("alg"), header.get("kid")
         for key in self._keys():
-            # A token must contain the id (kid) of the secret that signed it.  The ids of public keys are ignored,
-            # because issuers choose them.
+            # A token signed with a secret must contain the id (kid) of the secret.  The id in a token signed with a
+            # private key is not looked at: its issuer chose it, and the configuration does not know it.
             if key.algorithm == algorithm and (key.algorithm != SECRET_ALGORITHM or key.key_id == key_id):
                 yield key
 

@@ -201,7 +201,10 @@ class BookieAdmin:
             self._slow.limit(self.config.slow_request_threshold_ms)
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
-        """Set the speed ``limits`` of autorecovery in this process, or None when autorecovery has ended."""
+        """Register the speed limits of the autorecovery in this process, so that they can be changed over HTTP.
+
+        :param limits: the limits; None when autorecovery has ended.
+        """
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:

@@ -194,7 +194,8 @@ class BatchProcessor:
             more = await self._load(session, gathering)
         finally:
             session.expect(-gathered)
-        # During the load, unsent replies of other connections may have used more memory, so the limit may be lower now.
+        # While the entries were read from the disk, unsent replies of other connections may have used more memory, so
+        # the limit for this reply may be lower now.
         gathering.shrink(session.connection.reply_limit)
         return more
 

@@ -32,7 +32,10 @@ MAX_BLOCKS = 3
 """Maximum number of memory blocks of a claim log by default."""
 
 STUCK_SECONDS = 15.0
-"""Seconds after which the log revokes an open claim (reserved memory), because it delays all later frames."""
+"""Seconds after which the log revokes a claim (memory that a thread has reserved and not filled).
+
+The frames after it cannot be sent before it is filled or revoked.
+"""
 
 
 @attrs.define(eq=False)

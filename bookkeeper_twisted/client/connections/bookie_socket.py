@@ -157,7 +157,10 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """Let the ledger handle with the request ids ``ids`` use this socket; :meth:`leave` ends this."""
+        """Register a ledger handle as a user of this socket, until :meth:`leave` is called.
+
+        :param ids: the object from which the handle takes the ids of its requests.
+        """
         self.chosen = next(_choices)
         self.flows[ids.flow_id] = ids
 

@@ -172,7 +172,7 @@ class RememberedEnsembleChange:
         return change.bookies
 
     def has_spare(self, ensemble: Collection[str]) -> bool:
-        """Return False, so that a bookie for which the recovery found no substitute stays in the ensemble for good."""
+        """Return False: if the recovery found no substitute for a bookie, the bookie stays in the ensemble."""
         return False
 
     def stay(self, bookies: Collection[str], why: Exception) -> None:

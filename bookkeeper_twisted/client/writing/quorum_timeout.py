@@ -62,7 +62,7 @@ class QuorumTimeout(Generic[Item]):
             self._look_after(min(left, self._seconds / _CHECKS))
 
     def stop(self) -> None:
-        """Stop the timer; do nothing if no item is watched."""
+        """Stop the timer, if it runs."""
         self._begun.clear()
         if self._call is not None:
             self._call.cancel()

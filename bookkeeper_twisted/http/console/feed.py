@@ -32,7 +32,7 @@ PATIENCE = 5.0
 """Seconds after which the connection of a viewer that does not read is aborted."""
 
 LEAST_PATIENCE = 1.0
-"""Seconds without reading after which a viewer loses its connection, if a new viewer comes and none is free."""
+"""If all viewers' connections are in use, a new viewer gets one whose viewer has not read for this many seconds."""
 
 MOST_UNREAD = 2 * 1024 * 1024
 """The connection of a viewer is aborted when this number of bytes was sent but not read."""

@@ -26,9 +26,9 @@ event, so a slow viewer uses only this much memory of its own.
 
 @implementer(IPushProducer)
 class EventStream:
-    """The response to one viewer.
+    """The event stream to the browser of one viewer of the console.
 
-    While the connection is full, events are dropped; when it can be written again, a snapshot is sent instead.
+    While the browser does not read, events are dropped; when it reads again, the whole present state is sent instead.
     """
 
     def __init__(self, request: Request, feed: ConsoleFeed, clock: Any) -> None:

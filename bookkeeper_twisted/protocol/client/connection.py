@@ -117,9 +117,9 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Test whether replies to some reads can be distinguished from replies to other outstanding requests.
+        """Test whether replies to these reads could be distinguished from replies to other outstanding requests.
 
-        :param entry_ids: the entries to read; -1 for the last one.  With numbered requests the result is always True.
+        :param entry_ids: the entries to read; -1 for the last one.  In V3, requests have numbers: always True.
         """
         return self.in_flight.can_read(ledger_id, entry_ids)
 

@@ -89,7 +89,7 @@ class LedgerEntries:
 
     @property
     def first(self) -> int:
-        """Return the lowest entry id of the ledger."""
+        """Return the lowest id of the ledger's entries that are in this cache."""
         return self._entry_ids[self.positions[0]]
 
     @property

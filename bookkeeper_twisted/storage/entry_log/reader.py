@@ -197,8 +197,9 @@ class EntryLogReader:
 
         :param max_count: number of wanted entries.
         :param max_bytes: maximum number of bytes of the wanted records; a single entry may be longer.
-        :param window: number of bytes for read-ahead; 0 to read only the wanted entries.  If the wanted entries have
-            less than a quarter of this number, consecutive entries of about this size are read and returned.
+        :param window: number of bytes for read-ahead; 0 to read only the wanted entries.  If the wanted entries
+            together are smaller than a quarter of it, the entries behind them are read and returned, too, up to about
+            ``window`` bytes.
         :returns: None if some of the bytes are not in the page cache, or if they are damaged.  The caller then calls
             :meth:`read`, which waits for the disk, and raises an error if there is damage.
         """

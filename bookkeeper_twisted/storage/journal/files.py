@@ -26,7 +26,8 @@ from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
-_AT_ONCE = 1 << 20  # number of zeros in a new file if the journal waits for it; fewer than usual, to save time
+# number of zero bytes to write to a new file that the journal waits for; fewer than usual, so that it waits less
+_AT_ONCE = 1 << 20
 
 
 @attrs.frozen

@@ -99,8 +99,8 @@ class JournalReader:
         """Yield the bodies of all records behind ``offset``, in lists."""
         if self.identity is None:
             return self._foreign_records(max(offset, self.start))
-        # a log mark of Apache's bookie may be a few bytes after the start of a group: begin at the start of the
-        # sector
+        # a log mark of Apache's bookie may be a few bytes after the start of a group of records, which is the start of
+        # a sector: begin there
         return self._own_records(self.identity, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:

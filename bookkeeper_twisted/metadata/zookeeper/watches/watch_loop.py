@@ -18,7 +18,8 @@ class WatchLoop:
     """The loop of one watch: it reads the watched nodes after each event.
 
     :param what: name of the watched nodes, for the log.
-    :param look: a function that reads the nodes and sets the watch in its argument; it returns False to end the loop.
+    :param look: a function that reads the nodes and registers the given watch on them; it returns False to end the
+        loop.
     """
 
     _log = Logger()

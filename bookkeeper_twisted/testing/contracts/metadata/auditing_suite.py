@@ -11,7 +11,10 @@ from .metadata_suites import MetadataSuite
 
 
 class AuditingSuite(MetadataSuite):
-    """The tests of the auditor's election, of the delay after the loss of a bookie, and of the times of checks."""
+    """The tests of the auditor's election, of the delay after the loss of a bookie, and of stored times.
+
+    The stored times are those of the auditor's last checks.
+    """
 
     async def test_auditing_interface(self) -> None:
         """The driver's attribute ``auditing`` provides ``IAuditing``."""
