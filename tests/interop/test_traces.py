@@ -22,7 +22,8 @@ class TraceTests(TestCase):
         """Apache's bookie takes adds and reads of V3 that carry a traceparent, as it takes all pairs of the context."""
         exporter, cluster = provider_of(self), shared_cluster()
         config = ClientConfig(
-            wire_protocol="v3", tracer="opentelemetry", trace_sample_ratio=1.0, batch_read_enabled=False
+            wire_protocol="v3", tracer="opentelemetry", trace_sample_ratio=1.0, trace_max_per_second=0,
+            batch_read_enabled=False,
         )
         bookies = {"bookies": ",".join(cluster.apache).encode()}
         async with await BookKeeper.connect(reactor, cluster.uri, config, NamedBookies(system_chance())) as client:
