@@ -238,8 +238,15 @@ PLANTS = (
     ),
     Plant(
         "a part of a write counts as the whole", "storage/files/durable_writer.py",
-        "result is None or result == self._size", "result is None or result >= 0", _WRITER,
-        where="DurableWriter.end",
+        "result == self._size", "result >= 0", _WRITER, where="DurableWriter.end",
+    ),
+    Plant(
+        "a write whose result cannot be read never ends", "storage/files/kernel_context.py",
+        "number != errno.EINTR", "False", _WRITER, where="KernelContext.ended_write",
+    ),
+    Plant(
+        "an interrupted look for the result fails the write", "storage/files/kernel_context.py",
+        "number != errno.EINTR", "True", _WRITER, where="KernelContext.ended_write",
     ),
     Plant(
         "a failed write is made again", "storage/files/durable_writer.py",

@@ -77,15 +77,15 @@ class DurableWriter:
 
         :returns: True if all bytes are durable; False if the kernel has not made the write, or only a part of it, so
             that it must be made by an ordinary call; None if the write has not ended.
-        :raises OSError: the write failed.
+        :raises OSError: the write failed, or its result is unknown.
         """
         try:
             os.eventfd_read(self._event)
         except BlockingIOError:
             return None
         result = self._kernel.ended_write()
-        if result is None or result == self._size:
-            return None if result is None else True
+        if result == self._size:
+            return True
         if result >= 0 or -result == errno.EAGAIN:
             return False
         error = OSError(-result, os.strerror(-result), self._path)

@@ -1,6 +1,7 @@
 """The system calls of Linux's asynchronous I/O, for which the C library has no functions."""
 
 import ctypes
+import errno
 import mmap
 import platform
 import struct
@@ -87,13 +88,17 @@ class KernelContext:
         if self._system_call(*self._submit_one) != 1:
             raise OSError(ctypes.get_errno(), "asynchronous I/O")
 
-    def ended_write(self) -> int | None:
-        """Return the result of a write that has ended: the number of bytes or a negative error number.
+    def ended_write(self) -> int:
+        """Return the result of the write that has ended: the number of bytes or a negative error number.
 
-        :returns: None if no write has ended.
+        Call this method when the eventfd of the write has become readable.
+
+        :raises OSError: the kernel does not give the result, so that nobody knows whether the write was made.
         """
-        if self._system_call(*self._get_one) != 1:
-            return None
+        while (count := self._system_call(*self._get_one)) != 1:
+            number = ctypes.get_errno() if count < 0 else errno.EIO
+            if number != errno.EINTR:
+                raise OSError(number, "asynchronous I/O: a write has ended, but its result cannot be read")
         return int(_EVENT.unpack_from(self._events)[2])
 
     def ended(self) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ class ScriptedKernel(KernelContext):
     """
 
     refusal = 0
-    result: int | None = None
+    result = 0
     flags = 0
 
     def begin_write(self, descriptor: int, address: int, size: int, offset: int, flags: int, event: int) -> None:
@@ -24,6 +24,6 @@ class ScriptedKernel(KernelContext):
         type(self).flags = flags
         os.eventfd_write(event, 1)
 
-    def ended_write(self) -> int | None:
+    def ended_write(self) -> int:
         """As the test says."""
         return self.result

@@ -1,9 +1,11 @@
 """Durable writes that are begun without a thread, on this machine's disk and by a kernel that refuses."""
 
+import ctypes
 import errno
 import os
 from collections.abc import Sequence
 from select import select
+from typing import Any
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
@@ -62,6 +64,38 @@ class RealWrites(_WriterTestCase):
             self._write(writer, file, [data[:100], b"", data[100:]], at)
             expected[at : at + len(data)] = data
         self.assertEqual(file.pread(len(expected), 0), bytes(expected))
+
+    def _answers(self, writer: DurableWriter, *answers: tuple[int, int]) -> None:
+        """Let io_getevents of a writer answer with these results and error numbers first, and then do its work."""
+        kernel: Any = writer._kernel
+        call, left = kernel._system_call, list(answers)
+
+        def scripted(number: Any, *arguments: Any) -> int:
+            if number.value != kernel._get_events or not left:
+                return int(call(number, *arguments))
+            result, error = left.pop(0)
+            ctypes.set_errno(error)
+            return result
+
+        kernel._system_call = scripted
+
+    def test_unknown_result(self) -> None:
+        """S10: a write whose end the kernel has signalled, and whose result it does not give, has failed."""
+        for answer in ((-1, errno.EIO), (-1, errno.EPERM), (0, 0)):
+            writer = self.writer()
+            self.assertTrue(writer.begin(self.file(), [bytes(512)], 0))
+            self._answers(writer, *[answer] * 3)
+            select([writer], [], [])
+            error = self.assertRaises(OSError, writer.end)
+            self.assertEqual(error.errno, answer[1] or errno.EIO)
+
+    def test_interrupted(self) -> None:
+        """A signal does not fail the write: its result is read again."""
+        writer = self.writer()
+        self.assertTrue(writer.begin(self.file(), [bytes(512)], 0))
+        self._answers(writer, (-1, errno.EINTR), (-1, errno.EINTR))
+        select([writer], [], [])
+        self.assertIs(writer.end(), True)
 
     def test_not_ended(self) -> None:
         """Without a write there is no end."""
