@@ -34,18 +34,22 @@ def statuses(peer: Peer) -> list[Status]:
     return [reply.status for reply in found if isinstance(reply, ReadReply | BatchReply)]
 
 
+def with_stored_entries(limits: RequestLimits) -> Rig:
+    """A bookie after a start: entries 0..4 of ledger 1 are on disk and nowhere else."""
+    rig = Rig()
+    rig.add(run(1, 0, 5))
+    rig.drain()
+    rig.engine.checkpointer.checkpoint()
+    rig.drain()
+    return Rig(rig.disk.crash(), options=EngineOptions(requests=limits))
+
+
 class ReadThreadTests(SynchronousTestCase):
     """A read thread raises what is no error of the disk."""
 
     def setUp(self) -> None:
-        """Entries 0..4 of ledger 1 are on disk and nowhere else."""
-        rig = Rig()
-        rig.add(run(1, 0, 5))
-        rig.drain()
-        rig.engine.checkpointer.checkpoint()
-        rig.drain()
-        options = EngineOptions(requests=RequestLimits(max_load_bytes=5000))
-        self.rig = Rig(rig.disk.crash(), options=options)
+        """A load takes at most 5,000 bytes."""
+        self.rig = with_stored_entries(RequestLimits(max_load_bytes=5000))
         self.peer = self.rig.connect()
 
     def _assert_goes_on(self) -> None:
@@ -138,13 +142,8 @@ class AnswerTests(SynchronousTestCase):
     """What was read cannot be made into an answer."""
 
     def setUp(self) -> None:
-        """Entries 0..4 of ledger 1 are on disk and nowhere else; two reads may be in progress."""
-        rig = Rig()
-        rig.add(run(1, 0, 5))
-        rig.drain()
-        rig.engine.checkpointer.checkpoint()
-        rig.drain()
-        self.rig = Rig(rig.disk.crash(), options=EngineOptions(requests=RequestLimits(max_reads_in_progress=6)))
+        """Six reads may be in progress."""
+        self.rig = with_stored_entries(RequestLimits(max_reads_in_progress=6))
         self.peer = self.rig.connect()
 
     def _assert_refused(self, request: bytes, wire: IWireProtocol, count: int = 1) -> None:

@@ -66,6 +66,10 @@ PLANTS = (
         "2 * n_bytes > socket.bufferSize", "True", _OF_CHUNKS, where="ServerConnection.fit_chunk",
     ),
     Plant(
+        "a small chunk that took long makes the next ones smaller", _CONNECTION,
+        "n_bytes <= FULL_CHUNK", "False", _OF_CHUNKS, where="ServerConnection.fit_chunk",
+    ),
+    Plant(
         "chunks of slow requests stay as large", _CONNECTION,
         "seconds > SLOW", "False", _OF_CHUNKS, where="ServerConnection.fit_chunk",
     ),
@@ -76,7 +80,7 @@ PLANTS = (
     ),
     Plant(
         "chunks within TLS do not grow", _TLS,
-        "len(data) > FULL_CHUNK", "False", _OF_CHUNKS, where="ServerTlsLayer.dataReceived",
+        "connection.fit_chunk(len(data), turns.end())", "turns.end()", _OF_CHUNKS, where="ServerTlsLayer.dataReceived",
     ),
     Plant(
         "first flights after StartTLS are all processed in one turn", _GREETING,

@@ -121,9 +121,8 @@ class ServerConnection(Protocol):
         try:
             self._receive(data)
         finally:
-            seconds = self.turns.end() if counts else 0.0
-        if counts and len(data) > FULL_CHUNK:
-            self.fit_chunk(len(data), seconds)
+            if counts:
+                self.fit_chunk(len(data), self.turns.end())
 
     def fit_chunk(self, n_bytes: int, seconds: float) -> None:
         """Change how many bytes are received at a time, according to the time that the requests in a chunk took.
@@ -131,11 +130,11 @@ class ServerConnection(Protocol):
         Entries of 10 KiB take far less time for each byte than entries of 100 bytes.  A larger chunk of them makes
         larger groups in the journal, while other connections wait no longer.
 
-        :param n_bytes: size in bytes of the received chunk, which is over :data:`.limits.FULL_CHUNK`.
+        :param n_bytes: size in bytes of the received chunk; nothing changes up to :data:`.limits.FULL_CHUNK`.
         :param seconds: seconds for which the requests in the chunk were processed.
         """
         socket, limits = self._socket, self._factory.limits
-        if socket is None:
+        if n_bytes <= FULL_CHUNK or socket is None:
             return
         if seconds > SLOW:
             socket.bufferSize = max(socket.bufferSize // 2, limits.chunk)

@@ -16,7 +16,6 @@ from twisted.python.failure import Failure
 from ...security.records import RecordEnds
 from ..tls_layer import TlsLayer
 from ..turns import Turns
-from .limits import FULL_CHUNK
 
 MOST_RECORDS = 128
 """Maximum number of TLS records that are decrypted between two tests of the time limit.
@@ -61,7 +60,8 @@ class ServerTlsLayer(TlsLayer):
         self._works = False
 
     def dataReceived(self, data: bytes) -> None:
-        turns, untrusted = self._turns, self._connection.is_untrusted
+        turns, connection = self._turns, self._connection
+        untrusted = connection.is_untrusted
         if self._arrived or self._below.is_held or turns.is_spent_for(untrusted):
             if not self._below.is_closing:
                 self._arrived, self._at = self._arrived[self._at :] + data, 0
@@ -76,9 +76,8 @@ class ServerTlsLayer(TlsLayer):
                 self._arrived = data
                 self._work(end)
         finally:
-            seconds = turns.end() if counts else 0.0
-        if counts and len(data) > FULL_CHUNK and self._connection is not None:
-            self._connection.fit_chunk(len(data), seconds)
+            if counts:
+                connection.fit_chunk(len(data), turns.end())
 
     def _work(self, end: int = 0) -> None:
         """Decrypt received bytes until the connection has used up its time in this reactor turn.

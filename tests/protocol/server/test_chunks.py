@@ -2,67 +2,36 @@
 
 from typing import Any
 
-from twisted.internet.interfaces import ITCPTransport
 from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import alsoProvides
 
-from bookkeeper_twisted.codec.messages import ReadRequest
-from bookkeeper_twisted.codec.operations import Operation
-from bookkeeper_twisted.codec.v3 import requests_out
-from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.protocol.server.limits import DEFAULT_LIMITS, FULL_CHUNK, QUICK, SLOW
 
 from ...bookie.rig import Rig
-from ..tls_ends import BookieLayerCase, QueueTransport, missing
+from ..tls_ends import BookieLayerCase, missing
+from .costs import Costs, TcpTransport, read
 
 _LEAST, _MOST = DEFAULT_LIMITS.chunk, DEFAULT_LIMITS.max_chunk
 
 
 def _requests(n_bytes: int) -> bytes:
-    """V3 reads of a ledger that does not exist, of some ``n_bytes`` together."""
-    one = requests_out.encode_request(ReadRequest(V3.header(Operation.READ, 1, 0), 1, 1))
-    return one * (n_bytes // len(one))
-
-
-class _Cost:
-    """A clock by which each piece of received bytes takes ``seconds``."""
-
-    def __init__(self, case: SynchronousTestCase, turns: Any) -> None:
-        self.seconds_each = self._now = 0.0
-        self._clock, turns._clock = turns._clock, self
-        receive = ServerConnection._receive
-
-        def paid(connection: ServerConnection, data: bytes) -> None:
-            receive(connection, data)
-            self._now += self.seconds_each
-
-        case.patch(ServerConnection, "_receive", paid)
-
-    def seconds(self) -> float:
-        return self._now
-
-    def callLater(self, delay: float, function: Any, *args: Any) -> Any:
-        return self._clock.callLater(delay, function, *args)
-
-
-class _Socket(QueueTransport):
-    bufferSize = 1 << 16
-
-    def __init__(self) -> None:
-        super().__init__()
-        alsoProvides(self, ITCPTransport)
-
-    def setTcpNoDelay(self, enabled: bool) -> None:
-        pass
+    """Reads of some ``n_bytes`` together."""
+    return read(1) * (n_bytes // len(read(1)))
 
 
 class ChunkTests(SynchronousTestCase):
     """A connection in clear."""
 
     def setUp(self) -> None:
-        self.rig, self.socket = Rig(), _Socket()
-        self.cost = _Cost(self, self.rig.engine.factory.turns)
+        self.rig, self.socket = Rig(), TcpTransport()
+        self.costs, self.seconds = Costs(self.rig), 0.0
+        receive = ServerConnection._receive
+
+        def paid(connection: ServerConnection, data: bytes) -> None:
+            receive(connection, data)
+            self.costs.pay(connection, self.seconds)
+
+        self.patch(ServerConnection, "_receive", paid)
         connection = self.rig.engine.factory.buildProtocol(None)
         assert connection is not None
         connection.makeConnection(self.socket)
@@ -70,11 +39,10 @@ class ChunkTests(SynchronousTestCase):
 
     def _receive(self, n_bytes: int, seconds: float) -> int:
         """Receive requests of ``n_bytes`` that take ``seconds``; return how many bytes are received at a time then."""
-        self.cost.seconds_each = seconds
+        self.seconds = seconds
         self.connection.dataReceived(_requests(n_bytes))
         self.socket.clear()
-        turns: Any = self.rig.engine.factory.turns
-        turns._go_on()
+        self.costs.turn()
         return self.socket.bufferSize
 
     def test_quick(self) -> None:
@@ -99,6 +67,11 @@ class ChunkTests(SynchronousTestCase):
         self._receive(_LEAST, 0.0)
         self.assertEqual(self._receive(_LEAST - 1000, 0.0), 2 * _LEAST)
 
+    def test_small(self) -> None:
+        """A small chunk says nothing, however long its requests take."""
+        self._receive(_LEAST, 0.0)
+        self.assertEqual(self._receive(FULL_CHUNK, SLOW + QUICK), 2 * _LEAST)
+
 
 class TlsChunkTests(BookieLayerCase):
     """A connection within TLS."""
@@ -107,8 +80,8 @@ class TlsChunkTests(BookieLayerCase):
 
     def test_grows(self) -> None:
         """The bytes that are received are counted, and decryption is part of the time."""
-        _Cost(self, self.connection.turns)
-        socket: Any = _Socket()
+        Costs(self.rig)
+        socket: Any = TcpTransport()
         socket.bufferSize = _LEAST
         self.connection._socket = socket
         self.end.sendall(_requests(_LEAST))

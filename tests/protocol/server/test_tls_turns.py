@@ -7,10 +7,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.encryption import Encryption
-from bookkeeper_twisted.codec.messages import ReadRequest
-from bookkeeper_twisted.codec.operations import Operation
-from bookkeeper_twisted.codec.v3 import requests_out
-from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.server.connection import UNTRUSTED_CHUNK, UNTRUSTED_PIECE, ServerConnection
 from bookkeeper_twisted.protocol.turns import SHARE, TURN, UNTRUSTED_TURN, Turns
@@ -19,6 +15,7 @@ from bookkeeper_twisted.testing.authentication import TokenAuthentication
 from ...bookie.rig import Rig, reads
 from ...bounds import until
 from ..tls_ends import BookieLayerCase, QueueTransport, TlsLayerCase, missing
+from .costs import Costs, TcpTransport, read
 
 if TYPE_CHECKING:
     from OpenSSL import SSL
@@ -26,55 +23,12 @@ if TYPE_CHECKING:
 _FLOOD = 256 * 1024
 
 
-class _Costs:
-    """A clock by which time passes only when the bookie does what is counted.
-
-    :ivar done: how often each connection, by number, has done it.
-    """
-
-    def __init__(self, rig: Rig) -> None:
-        self.now = 0.0
-        self.done: list[object] = []
-        self._clock = rig.clock
-        turns: Any = rig.engine.factory.turns
-        turns._clock = self
-
-    def seconds(self) -> float:
-        return self.now
-
-    def callLater(self, delay: float, function: Any, *args: Any) -> Any:
-        return self._clock.callLater(delay, function, *args)
-
-    def pay(self, what: object, seconds: float) -> None:
-        """Let the time pass that a piece of work takes."""
-        self.done.append(what)
-        self.now += seconds
-
-    def turn(self) -> int:
-        """One turn of the reactor.
-
-        :returns: how many pieces of work were done in it.
-        """
-        due = [call for call in self._clock.calls if call.getTime() <= self._clock.seconds()]
-        before = len(self.done)
-        for call in due:
-            self._clock.calls.remove(call)
-            call.called = 1
-            call.func(*call.args, **call.kw)
-        return len(self.done) - before
-
-
-def read(number: int) -> bytes:
-    """A V3 read of a ledger that does not exist."""
-    return requests_out.encode_request(ReadRequest(V3.header(Operation.READ, number, 0), 1, 1))
-
-
 class RefusedRequestTests(SynchronousTestCase):
     """Requests of peers that have not authenticated."""
 
-    def _pieces(self, rig: Rig) -> _Costs:
+    def _pieces(self, rig: Rig) -> Costs:
         """Let each piece of requests that a connection decodes cost a fifth of the time of untrusted peers."""
-        costs = _Costs(rig)
+        costs = Costs(rig)
         receive = ServerConnection._receive
 
         def paid(connection: ServerConnection, data: bytes) -> None:
@@ -142,21 +96,11 @@ class RefusedRequestTests(SynchronousTestCase):
     def test_chunk(self) -> None:
         """Little is received at a time from a peer that is not let in."""
 
-        class Socket(QueueTransport):
-            bufferSize = 1 << 16
-
-            def setTcpNoDelay(self, enabled: bool) -> None:
-                pass
-
-        from twisted.internet.interfaces import ITCPTransport
-        from zope.interface import alsoProvides
-
         for options, size in (
             (EngineOptions(authentication=TokenAuthentication()), UNTRUSTED_CHUNK),
             (EngineOptions(), Rig().engine.factory.limits.chunk),
         ):
-            rig, socket = Rig(options=options), Socket()
-            alsoProvides(socket, ITCPTransport)
+            rig, socket = Rig(options=options), TcpTransport()
             connection = rig.engine.factory.buildProtocol(None)
             assert connection is not None
             connection.makeConnection(socket)
@@ -181,11 +125,11 @@ class HandshakeTurnTests(TlsLayerCase):
             pass
         return end.bio_read(1 << 16), end
 
-    def _costs(self) -> _Costs:
+    def _costs(self) -> Costs:
         """Let each step of a handshake cost a fifth of the time of untrusted peers."""
         from bookkeeper_twisted.protocol.tls_layer import TlsLayer
 
-        costs = _Costs(self.rig)
+        costs = Costs(self.rig)
         receive = TlsLayer._receive
 
         def paid(layer: Any, data: bytes) -> int:
@@ -196,7 +140,7 @@ class HandshakeTurnTests(TlsLayerCase):
         self.patch(TlsLayer, "_receive", paid)
         return costs
 
-    def _blast(self, asked: bool) -> tuple[_Costs, Sequence[QueueTransport], Sequence[Any]]:
+    def _blast(self, asked: bool) -> tuple[Costs, Sequence[QueueTransport], Sequence[Any]]:
         """Many connections are open and silent; then all of them send their first flights."""
         costs = self._costs()
         accepted = [self._accepted() if asked else self._accepted(b"") for _ in range(40)]
@@ -264,7 +208,7 @@ class RecordTurnTests(BookieLayerCase):
         super().setUp()
         from bookkeeper_twisted.security.records import RecordConnection
 
-        self.costs = costs = _Costs(self.rig)
+        self.costs = costs = Costs(self.rig)
         self.most = 0
         decrypt = RecordConnection.decrypt
 
