@@ -3,7 +3,8 @@
 ``python -W error -m tests [--jobs N] [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.
 The slowest are named with their times.  A skipped test is named, or counted with others of the same reason, and is
 neither passed nor failed.  An expected failure or a "todo" counts as a failure: none is wanted here.  A test that
-exceeds its bounds fails and is the last one (``tests/time_limit.py``).
+exceeds its bounds fails and is the last one (``tests/time_limit.py``).  Those that failed are named once more in the
+last lines, each with its error: the reports before them are long, and whoever shows the output may show its end only.
 """
 
 import argparse
@@ -31,6 +32,9 @@ from .time_limit import SECONDS, Overrun, Watchdog
 SLOWEST = 10
 SLOW = 2.0
 """Seconds below which a test is not worth a line."""
+
+LONGEST_ERROR = 300
+"""Characters of an error in the line of a test that failed."""
 
 MOST_JOBS = 4
 """Processes by default: each may run servers and Spark."""
@@ -111,6 +115,15 @@ def summary(result: TestResult) -> tuple[int, int]:
     return result.successes, failed
 
 
+def failures(result: TestResult) -> list[str]:
+    """A line for each test that failed: its name and the error, without the stack."""
+    failed = [*result.failures, *result.errors]
+    errors = [(test, repr(error.value) if isinstance(error, Failure) else error) for test, error in failed]
+    errors += [(test, "was expected to fail") for test, *_ in result.expectedFailures]
+    errors += [(test, "was expected to fail and passed") for test, *_ in result.unexpectedSuccesses]
+    return [f"{test.id()}: {' '.join(text.split())[:LONGEST_ERROR]}" for test, text in errors]
+
+
 def skipped(result: TestResult) -> dict[str, list[str]]:
     """The names of the tests that were skipped, by reason."""
     names: dict[str, list[str]] = {}
@@ -147,7 +160,7 @@ def run(suite: SharedSuite, limit: float, exit_first: bool) -> Outcome:
     ).run(suite)  # fmt: skip
     watchdog.disarm()
     (result,) = reporters
-    return Outcome(*summary(result), result.seconds, skipped(result), result.report.getvalue())
+    return Outcome(*summary(result), result.seconds, skipped(result), failures(result), result.report.getvalue())
 
 
 def main(arguments: list[str]) -> int:
@@ -162,6 +175,8 @@ def main(arguments: list[str]) -> int:
         print(f"{seconds:6.1f} s {name}")
     for reason, tests in outcome.skipped.items():
         print(f"skipped {tests[0]}: {reason}" if len(tests) == 1 else f"skipped {len(tests)} tests: {reason}")
+    for line in outcome.failures:
+        print(f"failed {line}")
     passed, failed = outcome.passed, outcome.failed
     if passed == failed == 0:
         failed = 1  # nothing ran: a wrong name is no success

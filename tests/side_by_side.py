@@ -34,6 +34,7 @@ class Outcome:
 
     :ivar seconds: by name of the test.
     :ivar skipped: names of tests by the reason why they were skipped.
+    :ivar failures: a line for each test that failed: its name and the error.
     :ivar report: what is to be printed in the end.
     """
 
@@ -41,6 +42,7 @@ class Outcome:
     failed: int = 0
     seconds: dict[str, float] = attrs.Factory(dict)
     skipped: dict[str, list[str]] = attrs.Factory(dict)
+    failures: list[str] = attrs.Factory(list)
     report: str = ""
 
     def add(self, other: "Outcome") -> None:
@@ -53,6 +55,7 @@ class Outcome:
         self.seconds.update(other.seconds)
         for reason, names in other.skipped.items():
             self.skipped.setdefault(reason, []).extend(names)
+        self.failures += other.failures
         self.report += other.report
 
 

@@ -58,12 +58,13 @@ class SideBySideTests(SynchronousTestCase):
 
         def run() -> Outcome:
             taken = list(modules)
-            return Outcome(len(taken), 1, dict.fromkeys(taken, 0.5), {"no Java": taken[:1]}, "a report\n")
+            seconds, skipped = dict.fromkeys(taken, 0.5), {"no Java": taken[:1]}
+            return Outcome(len(taken), 1, seconds, skipped, ["a: broken"], "a report\n")
 
         outcome = _by_three(run)
         self.assertEqual((outcome.passed, outcome.failed, sorted(outcome.seconds)), (500, 3, sorted(names)))
         self.assertLessEqual(set(outcome.skipped["no Java"]), set(names))
-        self.assertEqual(outcome.report, "a report\n" * 3)
+        self.assertEqual((outcome.failures, outcome.report), (["a: broken"] * 3, "a report\n" * 3))
 
     def test_long_answer(self) -> None:
         """A process that has much to say ends although another one is at work."""
@@ -111,6 +112,51 @@ subprocess.Popen(["sleep", "60"])
 print("left", flush=True)
 tests.__main__.end(0)
 """
+
+
+_FAILING = """
+from twisted.trial.unittest import SynchronousTestCase
+
+class Broken(SynchronousTestCase):
+    def test_unequal(self):
+        self.assertEqual(1, 2)
+
+    def test_raises(self):
+        raise OSError(28, "no space")
+
+    def test_expected(self):
+        self.assertEqual(1, 2)
+    test_expected.todo = "later"
+
+    def test_well(self):
+        pass
+"""
+
+
+class OutputTests(SynchronousTestCase):
+    """The last lines of a run."""
+
+    def test_failures(self) -> None:
+        """Each test that failed is named there with its error: the reports before may be too long to be shown."""
+        directory = Path(self.mktemp())
+        directory.mkdir()
+        (directory / "test_broken.py").write_text(_FAILING)
+        command = [sys.executable, "-m", "tests", "test_broken"]
+        variables = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{directory.absolute()}"}
+        ended = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, timeout=60)
+        *_, first, second, third, last = ended.stdout.splitlines()
+        self.assertEqual(
+            (sorted([first, second, third]), last, ended.returncode),
+            (
+                [
+                    "failed test_broken.Broken.test_expected: was expected to fail",
+                    "failed test_broken.Broken.test_raises: OSError(28, 'no space')",
+                    "failed test_broken.Broken.test_unequal: FailTest('1 != 2')",
+                ],
+                "1 passed, 3 failed",
+                1,
+            ),
+        )
 
 
 class EndTests(SynchronousTestCase):
