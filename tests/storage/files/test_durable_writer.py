@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import struct
 from collections.abc import Sequence
 from select import select
 from typing import Any
@@ -12,6 +13,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from bookkeeper_twisted.storage.files import durable_writer
 from bookkeeper_twisted.storage.files.durable_writer import MOST_BYTES, DurableWriter
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.files.kernel_context import KernelContext
 from bookkeeper_twisted.storage.interfaces import IFile
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -65,38 +67,6 @@ class RealWrites(_WriterTestCase):
             expected[at : at + len(data)] = data
         self.assertEqual(file.pread(len(expected), 0), bytes(expected))
 
-    def _answers(self, writer: DurableWriter, *answers: tuple[int, int]) -> None:
-        """Let io_getevents of a writer answer with these results and error numbers first, and then do its work."""
-        kernel: Any = writer._kernel
-        call, left = kernel._system_call, list(answers)
-
-        def scripted(number: Any, *arguments: Any) -> int:
-            if number.value != kernel._get_events or not left:
-                return int(call(number, *arguments))
-            result, error = left.pop(0)
-            ctypes.set_errno(error)
-            return result
-
-        kernel._system_call = scripted
-
-    def test_unknown_result(self) -> None:
-        """S10: a write whose end the kernel has signalled, and whose result it does not give, has failed."""
-        for answer in ((-1, errno.EIO), (-1, errno.EPERM), (0, 0)):
-            writer = self.writer()
-            self.assertTrue(writer.begin(self.file(), [bytes(512)], 0))
-            self._answers(writer, *[answer] * 3)
-            select([writer], [], [])
-            error = self.assertRaises(OSError, writer.end)
-            self.assertEqual(error.errno, answer[1] or errno.EIO)
-
-    def test_interrupted(self) -> None:
-        """A signal does not fail the write: its result is read again."""
-        writer = self.writer()
-        self.assertTrue(writer.begin(self.file(), [bytes(512)], 0))
-        self._answers(writer, (-1, errno.EINTR), (-1, errno.EINTR))
-        select([writer], [], [])
-        self.assertIs(writer.end(), True)
-
     def test_not_ended(self) -> None:
         """Without a write there is no end."""
         self.assertIsNone(self.writer().end())
@@ -113,6 +83,46 @@ class RealWrites(_WriterTestCase):
         writer, file = self.writer(), self.file()
         file.close()
         self.assertFalse(writer.begin(file, [bytes(512)], 0))
+
+
+class ResultTests(SynchronousTestCase):
+    """What the system call gives when it is asked for the result of a write that has ended."""
+
+    def setUp(self) -> None:
+        try:
+            self.kernel = KernelContext(1)
+        except OSError as error:
+            raise SkipTest(f"no asynchronous I/O: {error}") from None
+        self.addCleanup(self.kernel.close)
+        self.addCleanup(setattr, self.kernel, "_system_call", self.kernel._system_call)
+
+    def _result(self, *answers: tuple[int, int]) -> int:
+        """The result of a write if io_getevents answers with these results and error numbers, one after the other."""
+        left = list(answers)
+
+        def scripted(number: Any, context: Any, least: Any, most: Any, events: Any, timeout: Any) -> int:
+            result, error = left.pop(0)
+            events.raw = struct.pack("=QQqq", 0, 0, 512, 0)
+            ctypes.set_errno(error)
+            return result
+
+        self.kernel._system_call = scripted
+        return self.kernel.ended_write()
+
+    def test_known(self) -> None:
+        """The number of bytes that were written."""
+        self.assertEqual(self._result((1, 0)), 512)
+
+    def test_unknown(self) -> None:
+        """S10: a write whose end the kernel has signalled, and whose result it does not give, has failed."""
+        for answer in ((-1, errno.EIO), (-1, errno.EPERM), (0, 0)):
+            with self.assertRaises(OSError) as caught:
+                self._result(answer)
+            self.assertEqual(caught.exception.errno, answer[1] or errno.EIO)
+
+    def test_interrupted(self) -> None:
+        """A signal does not fail the write: its result is read again."""
+        self.assertEqual(self._result((-1, errno.EINTR), (-1, errno.EINTR), (1, 0)), 512)
 
 
 class ScriptedWrites(_WriterTestCase):
