@@ -34,6 +34,7 @@ COMMANDS = {
     "scrapes": Command("bookie.scrapes", "what scrapes of /metrics cost adds", "1 min"),
     "console": Command("console.console", "the console of a thousand bookies: browser and server", "12 min"),
     "pieces": Command("bookie.pieces", "what a lone add costs, by the halves of its way", "10 s"),
+    "copies": Command("bookie.copies", "how often the bytes of an add are copied", "2 min"),
     "exchange": Command("bookie.exchange", "an index exchanged with Apache's bookie", "2 min"),
     "compaction": Command("compaction.compaction", "what compaction costs and wins, and its limits", "10 min"),
     "compaction_alone": Command("compaction.compaction_alone", "its limits alone, in this process", "5 min"),

@@ -69,19 +69,26 @@ class ServerDecoder:
         items: list[object] = []
         if self.error is not None:
             return items
-        data = self._buffer.add(chunk)
+        cut, at = self._buffer.complete(chunk)
         try:
-            at, own = self.wire.scan_requests(data, 0, self._limit, items)
-            while not own:
-                if not self._others:
-                    raise CodecError("a frame of no protocol that is known")
-                self.wire = self._others.pop(0)
-                at, own = self.wire.scan_requests(data, at, self._limit, items)
-            self._buffer.keep(data, at)
+            if cut:
+                self._scan(cut, 0, items)
+            if at < len(chunk):
+                self._scan(chunk, at, items)
         except CodecError as error:
             self.error = error
             self._buffer.clear()
         return items
+
+    def _scan(self, data: bytes, at: int, items: list[object]) -> None:
+        """Decode the requests from offset ``at`` on, add them to ``items``, and buffer what remains."""
+        at, own = self.wire.scan_requests(data, at, self._limit, items)
+        while not own:
+            if not self._others:
+                raise CodecError("a frame of no protocol that is known")
+            self.wire = self._others.pop(0)
+            at, own = self.wire.scan_requests(data, at, self._limit, items)
+        self._buffer.keep(data, at)
 
     def receive_all(self, chunk: bytes) -> Iterator[object]:
         """Yield all requests that are complete with this ``chunk`` of received bytes, however many they are."""

@@ -17,6 +17,7 @@ MIN_LENGTH = 4
 
 _LENGTH = struct.Struct(">I")
 _SMALL = 4096
+"""Size in bytes from which copying a frame costs more than decoding it apart from those that follow it."""
 
 
 def frame_length(data: bytes, at: int, limit: int) -> int:
@@ -81,6 +82,20 @@ class FrameBuffer:
         data = b"".join(self._pieces)
         self.clear()
         return data
+
+    def complete(self, chunk: bytes) -> tuple[bytes, int]:
+        """Add a ``chunk`` of received bytes as :meth:`add` does, but leave what follows a large buffered frame in it.
+
+        A chunk of large frames usually begins in the middle of a frame.  Only this frame is copied.
+
+        :returns: the bytes that can be decoded first, empty if there are none; and the offset in ``chunk`` of the bytes
+            that follow them, which the caller decodes next.
+        """
+        if not self._pieces:
+            return b"", 0
+        missing = self._need - self._have
+        end = missing if self._need >= _SMALL and 0 < missing < len(chunk) else len(chunk)
+        return self.add(chunk[:end]), end
 
     def keep(self, data: bytes, at: int) -> None:
         """Buffer the bytes from offset ``at`` on: an incomplete frame, or complete frames to be decoded later.

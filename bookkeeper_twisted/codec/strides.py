@@ -140,40 +140,40 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
     return keys.tolist(), ids.tolist()
 
 
-def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
+def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int, begin: int = 0) -> bool:
     """Test whether all records have the same key and consecutive ids.
 
     A record contains the key, followed by the id as i64.
 
-    :param data: the records, of ``stride`` bytes each; the first one begins at 0.
+    :param data: the records, of ``stride`` bytes each; bytes after the last record are ignored.
     :param count: number of records, at least one.
     :param at: offset of the key in each record.
     :param key: the key that all records must have.
     :param first: the id that the first record must have.
+    :param begin: offset of the first record.
     """
     if first + count > 1 << 63:
         return False
+    end = begin + count * stride
     if count < _FEW:
         wanted = [key + i.to_bytes(8, "big", signed=True) for i in range(first, first + count)]
-        return [data[i : i + len(key) + 8] for i in range(at, at + count * stride, stride)] == wanted
+        return [data[i : i + len(key) + 8] for i in range(begin + at, end, stride)] == wanted
     low = low_bytes(range(first, first + count))
     if low is None:
         fitting = (1 << 16) - (first & 0xFFFF)
-        rest = data[fitting * stride :]
-        return counts_up(data[: fitting * stride], stride, fitting, at, key, first) and counts_up(
-            rest, stride, count - fitting, at, key, first + fitting
+        return counts_up(data, stride, fitting, at, key, first, begin) and counts_up(
+            data, stride, count - fitting, at, key, first + fitting, begin + fitting * stride
         )
     # The two low bytes of the ids must count up.  The six higher bytes must be equal in all ids, so they are compared
     # as a part of the key.
-    end = count * stride
     key += (first >> 16).to_bytes(6, "big", signed=True)
-    at += len(key)
-    if (data[at:end:stride], data[at + 1 : end : stride]) != low:
+    start = begin + at + len(key)
+    if (data[start:end:stride], data[start + 1 : end : stride]) != low:
         return False
     if count <= _CUT_PER_BYTE * len(key):
-        return column(data, stride, count, at - len(key), at).count(key) == count
+        return column(data, stride, count, at, at + len(key), begin).count(key) == count
     # compare the first bytes of all records by one slice, then the second bytes, and so on
-    return all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))
+    return all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, begin + at))
 
 
 def low_bytes(ids: range) -> tuple[bytes, bytes] | None:

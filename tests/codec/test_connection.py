@@ -127,6 +127,23 @@ class SplitTests(SynchronousTestCase):
         self.assertIsNone(decoder.error)
 
 
+    @quick
+    @given(st.lists(st.integers(min_value=0, max_value=3 * 110_000), max_size=12))
+    def test_large_requests_cut_anywhere(self, cuts: list[int]) -> None:
+        """Large adds among small requests, of both protocols, in random pieces."""
+        v2 = v2_requests_out.encode_adds(KEY, run(7, 0, [10_000] * 5)) + v2_requests_out.encode_reads(7, [0, 1])
+        stream = v3_adds(KEY, run(7, 0, [9000] * 10)) + v2 * 4
+        expected = received(ServerDecoder(), [stream])
+        self.assertEqual(received(ServerDecoder(), pieces(stream, cuts)), expected)
+
+    def test_cut_frame_apart(self) -> None:
+        """A large add that was cut is a run of its own; those behind it are decoded where they are."""
+        stream = v2_requests_out.encode_adds(KEY, run(7, 0, [10_000] * 8))
+        decoder = ServerDecoder()
+        items: list[Any] = [*decoder.receive(stream[:15_000]), *decoder.receive(stream[15_000:])]
+        self.assertEqual([(item.entries.first, item.entries.count) for item in items], [(0, 1), (1, 1), (2, 6)])
+
+
 class RunTests(SynchronousTestCase):
     """How much of a chunk becomes one object."""
 

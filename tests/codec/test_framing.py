@@ -59,6 +59,31 @@ class FrameBufferTests(SynchronousTestCase):
         self.assertEqual(len(buffer), 40_004)
         self.assertEqual(len(buffer.add(chunk)), 50_004)
 
+    def test_complete(self) -> None:
+        """Only a large frame that was cut is copied: what follows it stays in its chunk, whatever it is."""
+        buffer, frame = FrameBuffer(1 << 20), struct.pack(">I", 9000) + bytes(9000)
+        buffer.keep(frame[:5000], 0)
+        self.assertEqual(buffer.complete(frame[5000:8000]), (b"", 3000))
+        self.assertEqual(buffer.complete(frame[8000:] + frame * 3), (frame, 1004))
+        self.assertEqual(len(buffer), 0)
+        self.assertEqual(buffer.complete(frame), (b"", 0))
+
+    def test_complete_small(self) -> None:
+        """A small frame that was cut, and one whose length is not known yet, are decoded with what follows them."""
+        for size, end in ((1000, 500), (9000, 3)):
+            buffer, frame = FrameBuffer(1 << 20), struct.pack(">I", size) + bytes(size)
+            buffer.keep(frame[:end], 0)
+            self.assertEqual(buffer.complete(frame[end:] + frame), (frame + frame, 2 * len(frame) - end))
+
+    def test_complete_later(self) -> None:
+        """Complete frames that were put off are given out first, with what has come after them."""
+        buffer, frame = FrameBuffer(1 << 20), struct.pack(">I", 9000) + bytes(9000)
+        buffer.keep(frame * 3, len(frame))
+        self.assertTrue(buffer.ready)
+        self.assertEqual(buffer.complete(b""), (frame * 2, 0))
+        buffer.keep(frame * 2, len(frame))
+        self.assertEqual(buffer.complete(frame), (frame * 2, len(frame)))
+
     def test_small_pieces_share_an_object(self) -> None:
         """A peer that sends byte by byte costs its bytes, not an object for each of them (S11)."""
         buffer = FrameBuffer(1 << 20)

@@ -56,17 +56,23 @@ class CountsUpTests(SynchronousTestCase):
     @quick
     @given(st.integers(1, 200), st.integers(0, 1 << 62), st.integers(0, 199), st.integers(0, 15), st.booleans())
     def test_every_byte_counts(self, count: int, first: int, index: int, at: int, damaged: bool) -> None:
-        """Any other byte in a key or an id is noticed, whichever way the records are looked at."""
+        """Any other byte in a key or an id is noticed, whichever way the records are looked at, and wherever they are.
+
+        The bytes before and behind the records do not matter.
+        """
         data = bytearray(b"".join(struct.pack(">iqq5x", 21, 7, first + i) for i in range(count)))
         if damaged:
             data[index % count * 25 + 4 + at] ^= 1
         self.assertEqual(counts_up(bytes(data), 25, count, 4, bytes(7) + b"\x07", first), not damaged)
+        moved = b"?" * index + data + b"?" * at
+        self.assertEqual(counts_up(moved, 25, count, 4, bytes(7) + b"\x07", first, index), not damaged)
 
     def test_past_a_low_word(self) -> None:
         """Ids count up beyond 2**16, however often, and a damaged one on either side is found."""
         for first, count in ((65_500, 100), (65_536 * 7 - 1, 140_000)):
             data = b"".join([b"%c%b" % (9, i.to_bytes(8, "big")) for i in range(first, first + count)])
             self.assertTrue(counts_up(data, 9, count, 0, b"\x09", first))
+            self.assertTrue(counts_up(b"???" + data, 9, count, 0, b"\x09", first, 3))
             for index in (0, 40, count - 1):
                 damaged = bytearray(data)
                 damaged[9 * index + 8] ^= 1

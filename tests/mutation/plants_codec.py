@@ -17,12 +17,12 @@ PLANTS = (
     ),
     Plant(
         "keys of few records are not compared", "codec/strides.py",
-        "column(data, stride, count, at - len(key), at).count(key) == count", "True", ["tests.codec.test_strides"],
-        where="counts_up",
+        "column(data, stride, count, at, at + len(key), begin).count(key) == count", "True",
+        ["tests.codec.test_strides"], where="counts_up",
     ),
     Plant(
         "keys of many records are not compared", "codec/strides.py",
-        "all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))", "True",
+        "all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, begin + at))", "True",
         ["tests.codec.test_strides"], where="counts_up",
     ),
     Plant(
@@ -93,6 +93,23 @@ PLANTS = (
         "self._have < self._need", "self._have <= self._need", _FRAMING, where="FrameBuffer.add",
     ),
     Plant(
+        "what follows a large frame that was cut is copied, too", "codec/framing.py",
+        "missing if self._need >= _SMALL and 0 < missing < len(chunk) else len(chunk)", "len(chunk)", _FRAMING,
+        where="FrameBuffer.complete",
+    ),
+    Plant(
+        "complete frames that were put off are cut", "codec/framing.py",
+        "0 < missing < len(chunk)", "missing < len(chunk)", _FRAMING, where="FrameBuffer.complete",
+    ),
+    Plant(
+        "what follows a large frame that was cut is forgotten", "codec/connection.py",
+        "at < len(chunk)", "not cut", _FRAMING, where="ServerDecoder.receive",
+    ),
+    Plant(
+        "only the first 2**16 ids are compared where they lie", "codec/strides.py",
+        "begin + fitting * stride", "begin", ["tests.codec.test_strides.CountsUpTests"], where="counts_up",
+    ),
+    Plant(
         "a decoder goes on after an error", "codec/connection.py",
         "self.error = error", "", _FRAMING, where="ServerDecoder.receive",
     ),
@@ -100,7 +117,7 @@ PLANTS = (
         "V3 may come after V2", "codec/connection.py",
         "self.wire = self._others.pop(0)\nat, own = self.wire.scan_requests(data, at, self._limit, items)",
         "at, own = self._others[0].scan_requests(data, at, self._limit, items)",
-        ["tests.codec.test_connection.DetectionTests"], where="ServerDecoder.receive",
+        ["tests.codec.test_connection.DetectionTests"], where="ServerDecoder._scan",
     ),
     Plant(
         "adds of different headers share a run", "codec/v2/requests_in.py",
@@ -120,13 +137,13 @@ PLANTS = (
     ),
     Plant(
         "a series of adds is taken from its ends", "codec/v2/requests_in.py",
-        "not count or (count > 1 and not counts_up(frames, stride, count, 0, head, first))", "not count",
+        "not count or (count > 1 and not counts_up(data, stride, count, 0, head, first, at))", "not count",
         ["tests.codec.v2.test_requests_in.BadInputTests"], where="_row",
     ),
     Plant(
         "a series of adds is compared by ids alone", "codec/v2/requests_in.py",
-        "counts_up(frames, stride, count, 0, head, first)",
-        "counts_up(frames, stride, count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
+        "counts_up(data, stride, count, 0, head, first, at)",
+        "counts_up(data, stride, count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first, at)",
         ["tests.codec.v2.test_requests_in.BadInputTests"], where="_row",
     ),
     Plant(
@@ -269,7 +286,7 @@ PLANTS = (
     ),
     Plant(
         "the LAC of one V3 read reply is given for all of a series", "codec/v3/columns.py",
-        "not tail or column(block, stride, count, body_end - at, stride).count(tail) == count", "True", _FORMS,
+        "not tail or column(data, stride, count, body_end - at, stride, at).count(tail) == count", "True", _FORMS,
         where="_counts_up",
     ),
     Plant(

@@ -254,6 +254,14 @@ PLANTS = (
         "if runs is not None and runs.overlaps(first, last): ...", _CACHE, where="ReadCache.discard",
     ),
     Plant(
+        "a large run is copied for its neighbours", "storage/cache/write_cache.py",
+        "run.size if run.size < LARGE_RUN else max_bytes", "run.size", _CACHE, where="WriteCache._joined",
+    ),
+    Plant(
+        "the complete blocks of a run are copied", "storage/entry_log/writer.py",
+        "memoryview(last)[:-left]", "last[:-left]", ["tests.storage.entry_log.test_writer"], where="OpenLog._write_out",
+    ),
+    Plant(
         "a joined run is as long as it gets", "storage/cache/write_cache.py",
         "run.first != group[-1].last + 1 or size > max_bytes or count > max_entries",
         "run.first != group[-1].last + 1", _CACHE, where="WriteCache._joined",

@@ -75,8 +75,16 @@ PLANTS = (
     ),
     Plant(
         "chunks grow without a limit", _CONNECTION,
-        "min(2 * socket.bufferSize, limits.max_chunk)", "2 * socket.bufferSize", _OF_CHUNKS,
+        "min(2 * socket.bufferSize, most)", "2 * socket.bufferSize", _OF_CHUNKS,
         where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "chunks grow however many connections there are", _CONNECTION,
+        "len(self._factory.peers) <= FEW_PEERS", "True", _OF_CHUNKS, where="ServerConnection.fit_chunk",
+    ),
+    Plant(
+        "chunks stay large when many have connected", _CONNECTION,
+        "socket.bufferSize > most", "False", _OF_CHUNKS, where="ServerConnection.fit_chunk",
     ),
     Plant(
         "chunks within TLS do not grow", _TLS,

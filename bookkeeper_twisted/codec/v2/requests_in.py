@@ -151,15 +151,13 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first, guess)
-    # ``frames`` may end with an incomplete frame, which is not read: to remove it would copy all frames
-    frames = data[at : at + count * stride] if at else data
     head = data[at : at + _ADD_PREFIX + 8]
-    if not count or (count > 1 and not counts_up(frames, stride, count, 0, head, first)):
+    if not count or (count > 1 and not counts_up(data, stride, count, 0, head, first, at)):
         return None
     size = stride - _ADD_PREFIX
     entries: Sequence[bytes | memoryview]
     if size < _VIEWED:
-        entries = column(frames, stride, count, _ADD_PREFIX, stride)
+        entries = column(data, stride, count, _ADD_PREFIX, stride, at)
     else:
         view = memoryview(data)
         entries = [view[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]

@@ -356,10 +356,8 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
     if head == stride:
         found.bodies = [b""] * count
         return expected == data[at : at + count * stride]
-    # The block may end with an incomplete frame, which does no harm: only ``count`` frames are read.
-    block = data[at:] if at else data
-    if expected != b"".join(column(block, stride, count, 0, head)):
+    if expected != b"".join(column(data, stride, count, 0, head, at)):
         return False
-    found.bodies = column(block, stride, count, head, body_end - at)
+    found.bodies = column(data, stride, count, head, body_end - at, at)
     tail = data[body_end:end]
-    return not tail or column(block, stride, count, body_end - at, stride).count(tail) == count
+    return not tail or column(data, stride, count, body_end - at, stride, at).count(tail) == count

@@ -46,6 +46,9 @@ _LAC = slice(16, 24)
 _MIN_LAC_PACKET, _MAX_LAC_PACKET = _IDS.size, _IDS.size + MAX_DIGEST_SIZE
 _MAX_PRIORITY = 1 << 31
 
+_LARGE_BODY = 4096
+"""Size in bytes from which comparing the ids of each add costs less than copying its body."""
+
 
 def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
     """Decode complete V3 requests from offset ``at`` on, similar ones together and others one by one.
@@ -225,7 +228,8 @@ def _are_entries(found: FrameColumns) -> bool:
     sizes, count, first = list(map(len, bodies)), len(bodies), ledger_ids[0]
     if min(sizes) < MIN_ENTRY_SIZE or len(found.master_key) > MAX_MASTER_KEY_SIZE:
         return False
-    if sizes.count(sizes[0]) == count and ledger_ids.count(first) == count and consecutive(entry_ids):
+    are_small = sizes[0] < _LARGE_BODY and sizes.count(sizes[0]) == count
+    if are_small and ledger_ids.count(first) == count and consecutive(entry_ids):
         return counts_up(b"".join(bodies), sizes[0], count, 0, first.to_bytes(8, "big"), entry_ids[0])
     ids = [0] * (2 * count)
     ids[::2], ids[1::2] = ledger_ids, entry_ids

@@ -70,6 +70,9 @@ class ConnectedPeers(Generic[C]):
         self._gone: Deferred[None] | None = None
         self._sweeps = Sweeps(clock, limits.sweep_interval, self.end_late)
 
+    def __len__(self) -> int:
+        return len(self._connections)
+
     def __iter__(self) -> Iterator[C]:
         return iter(self._connections)
 

@@ -23,7 +23,7 @@ from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..turns import Turns
 from .greeting import Greeting
-from .limits import FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
+from .limits import FEW_PEERS, FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
 from .shared_limits import SharedLimits, is_untrusted
 
 if TYPE_CHECKING:
@@ -136,10 +136,11 @@ class ServerConnection(Protocol):
         socket, limits = self._socket, self._factory.limits
         if n_bytes <= FULL_CHUNK or socket is None:
             return
-        if seconds > SLOW:
+        most = limits.max_chunk if len(self._factory.peers) <= FEW_PEERS else limits.chunk
+        if seconds > SLOW or socket.bufferSize > most:
             socket.bufferSize = max(socket.bufferSize // 2, limits.chunk)
         elif seconds < QUICK and 2 * n_bytes > socket.bufferSize:
-            socket.bufferSize = min(2 * socket.bufferSize, limits.max_chunk)
+            socket.bufferSize = min(2 * socket.bufferSize, most)
 
     def _receive(self, data: bytes) -> None:
         hello, self._hello = self._hello, None

@@ -29,6 +29,13 @@ QUICK = 0.001
 SLOW = 0.003
 """Seconds: if the requests in a full chunk took more, half as many bytes are received at a time from then on."""
 
+FEW_PEERS = 64
+"""Maximum number of connections with which chunks may grow.
+
+The entries of a chunk stay in memory until they are durable, once for each connection.  And with many connections, the
+groups in the journal are large anyway.
+"""
+
 
 @attrs.frozen
 class ServerLimits:
@@ -58,7 +65,7 @@ class ServerLimits:
     :ivar chunk: maximum number of bytes received at a time from a peer whose requests take long: a large chunk costs
         less for each request, but lets other connections wait longer.
     :ivar max_chunk: maximum number of bytes received at a time from a peer whose requests are large, so that even many
-        bytes are processed quickly.
+        bytes are processed quickly.  It holds for few connections only (:data:`FEW_PEERS`).
     """
 
     max_frame_size: int = 5 * 1024 * 1024

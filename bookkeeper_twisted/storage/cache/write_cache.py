@@ -25,6 +25,9 @@ A longer entry becomes a run of its own.
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
+LARGE_RUN = 512 * 1024
+"""Size in bytes of a run that is not joined with others: its own index row costs less than a copy of its data."""
+
 
 class WriteCache:
     """A write cache: entries that are not in an entry log yet.
@@ -202,7 +205,7 @@ class WriteCache:
 
         Both parts are sorted by ledger and entry.
 
-        Runs of a ledger that follow each other without a gap are joined.
+        Runs of a ledger that follow each other without a gap are joined, except runs of ``LARGE_RUN`` bytes or more.
 
         :param max_bytes: maximum number of bytes of a joined run; a single run may be longer.
         :param max_entries: maximum number of entries of a joined run.
@@ -218,11 +221,12 @@ class WriteCache:
         group: list[EntryRun] = []
         size = count = 0
         for run in self._all_runs(ledger_id):
-            size += len(run.data)
+            n_bytes = run.size if run.size < LARGE_RUN else max_bytes  # no other run has room beside a large one
+            size += n_bytes
             count += run.count
             if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
                 yield EntryRun.join(group)
-                group, size, count = [], len(run.data), run.count
+                group, size, count = [], n_bytes, run.count
             group.append(run)
         if group:
             yield EntryRun.join(group)

@@ -121,7 +121,7 @@ class OpenLog:
         while left:
             last = parts.pop()
             if len(last) > left:
-                parts.append(last[:-left])
+                parts.append(memoryview(last)[:-left])  # not a copy
             rest.appendleft(last[-left:])
             left -= len(rest[0])
         if self._queue is not None:

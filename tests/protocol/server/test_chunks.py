@@ -5,7 +5,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
-from bookkeeper_twisted.protocol.server.limits import DEFAULT_LIMITS, FULL_CHUNK, QUICK, SLOW
+from bookkeeper_twisted.protocol.server.limits import DEFAULT_LIMITS, FEW_PEERS, FULL_CHUNK, QUICK, SLOW
 
 from ...bookie.rig import Rig
 from ..tls_ends import BookieLayerCase, missing
@@ -71,6 +71,21 @@ class ChunkTests(SynchronousTestCase):
         """A small chunk says nothing, however long its requests take."""
         self._receive(_LEAST, 0.0)
         self.assertEqual(self._receive(FULL_CHUNK, SLOW + QUICK), 2 * _LEAST)
+
+    def _connect(self, count: int) -> None:
+        """Let so many other peers connect."""
+        for _ in range(count):
+            other = self.rig.engine.factory.buildProtocol(None)
+            assert other is not None
+            other.makeConnection(TcpTransport())
+
+    def test_many_peers(self) -> None:
+        """While there are many connections, chunks do not grow, and those that have grown become smaller again."""
+        self._connect(FEW_PEERS - 1)
+        self.assertEqual([self._receive(self.socket.bufferSize, 0.0) for _ in range(2)], [2 * _LEAST, _MOST])
+        self._connect(1)
+        sizes = [self._receive(self.socket.bufferSize, 0.0) for _ in range(4)]
+        self.assertEqual(sizes, [_MOST // 2, _LEAST, _LEAST, _LEAST])
 
 
 class TlsChunkTests(BookieLayerCase):

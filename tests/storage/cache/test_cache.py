@@ -12,7 +12,7 @@ from bookkeeper_twisted.storage.cache import mixed_entries
 from bookkeeper_twisted.storage.cache.mixed_entries import ENTRY_OVERHEAD
 from bookkeeper_twisted.storage.cache.read_cache import ReadCache
 from bookkeeper_twisted.storage.cache.run_list import RUN_OVERHEAD, RunList
-from bookkeeper_twisted.storage.cache.write_cache import LEDGER_OVERHEAD, SINGLE_BYTES, WriteCache
+from bookkeeper_twisted.storage.cache.write_cache import LARGE_RUN, LEDGER_OVERHEAD, SINGLE_BYTES, WriteCache
 
 from ..entries import mixed, run, uneven
 
@@ -189,6 +189,17 @@ class WriteCacheTests(SynchronousTestCase):
             cache.add(run(1, first, count))
         self.assertEqual([(r.first, r.count) for r in _joined(cache, 56 * 6)], [(0, 6), (6, 3), (10, 1), (11, 20)])
         self.assertEqual([r.count for r in _joined(cache, 1 << 20, 7)], [6, 3, 1, 20])
+
+    def test_large_run(self) -> None:
+        """A large run is written as it is, without a copy, although smaller ones before and behind it are joined."""
+        cache, count = WriteCache(), LARGE_RUN // 5000 + 1
+        large = [run(1, 6, count, 5000), run(1, 6 + count, count, 5000)]
+        self.assertGreaterEqual(large[0].size, LARGE_RUN)
+        for each in (run(1, 0, 3), run(1, 3, 3), *large, run(1, 6 + 2 * count, 1), run(1, 7 + 2 * count, 1)):
+            cache.add(each)
+        found = _joined(cache)
+        self.assertEqual([r.count for r in found], [6, count, count, 2])
+        self.assertEqual([each.data is kept.data for each, kept in zip(found[1:3], large, strict=True)], [True, True])
 
     def test_cost(self) -> None:
         """A run costs more than its bytes, so that many tiny ones meet the limit (S11)."""

@@ -2,6 +2,7 @@
 
 import errno
 from functools import partial
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -224,6 +225,17 @@ class EntryLogTests(SynchronousTestCase):
         writes = [op.size for op in self.disk.operations if op.name == "pwrite" and op.path == "/0.log"]
         self.assertGreater(len(writes), 2)
         self.assertLess(len(writes), 8)
+
+    def test_not_copied(self) -> None:
+        """The complete blocks of a large run are written from its own memory."""
+        written: list[Any] = []
+        log = self.writer(1 << 30)
+        log.append(run(1, 0, 1))
+        assert log._log is not None
+        self.patch(log._log.file, "pwritev", lambda parts, offset: written.extend(parts))
+        large = run(1, 1, 400, 4000)
+        log.append(large)
+        self.assertEqual([getattr(each, "obj", None) is large.data for each in written], [False, True])
 
     def test_new_log_after_restart(self) -> None:
         """A log is never appended to after a restart; ids go on above everything ever used."""
