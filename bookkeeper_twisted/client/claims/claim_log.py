@@ -224,7 +224,7 @@ class ClaimLog:
                 return ClaimResult.BACK_PRESSURED
             if blocks:
                 self.block.end = self.tail
-            self.block = block = self._pool.take(self.tail, max(size, self._pool.size) if blocks else size)
+            self.block = block = self._pool.acquire(self.tail, max(size, self._pool.size) if blocks else size)
             block.end = min(block.end, MAX_POSITION)
             blocks.append(block)
         return 0
@@ -366,7 +366,7 @@ class ClaimLog:
             if position > self.acknowledged:
                 self.acknowledged = position
             while len(blocks) > 1 and blocks[0].end <= self.acknowledged:
-                self._pool.give(blocks.pop(0))
+                self._pool.release(blocks.pop(0))
             self._serve()
             self._restore_limit()
 
@@ -394,7 +394,7 @@ class ClaimLog:
         with self._lock:
             self.limit = 0
             if self._blocks and self.tail == self.acknowledged and self._committed() == self.tail:
-                self._pool.give(self._blocks.pop())
+                self._pool.release(self._blocks.pop())
                 self.block = NO_BLOCK
             self._restore_limit()
 

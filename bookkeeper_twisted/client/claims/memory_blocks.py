@@ -47,10 +47,10 @@ NO_BLOCK = MemoryBlock(0, bytearray())
 
 
 class MemoryPool:
-    """A pool of the memory blocks of claim logs; it reuses the blocks that logs return.
+    """A pool of the memory blocks of claim logs; it reuses the blocks that logs release.
 
-    A log without frames in flight returns its blocks, so thousands of idle ledgers need no memory.  Any thread may
-    call :meth:`take` and :meth:`give`.
+    A log without frames in flight releases its blocks, so thousands of idle ledgers need no memory.  Any thread may
+    call :meth:`acquire` and :meth:`release`.
 
     :ivar size: size of an ordinary block in bytes; a larger frame gets a larger block, whose memory is not reused.
     :ivar small: size of a small block in bytes.
@@ -72,7 +72,7 @@ class MemoryPool:
         self._free: dict[int, list[bytearray]] = {self.small: [], size: []}
         self._free[size] += [self._make(size) for _ in range(prepared)]
 
-    def take(self, base: int, room: int) -> MemoryBlock:
+    def acquire(self, base: int, room: int) -> MemoryBlock:
         """Return a memory block of at least ``room`` bytes: a small one, an ordinary one, or a larger one if necessary.
 
         :param base: position (byte offset) in the claim log at which the block begins.
@@ -85,7 +85,7 @@ class MemoryPool:
             buffer = self._make(size)
         return MemoryBlock(base, buffer)
 
-    def give(self, block: MemoryBlock) -> None:
+    def release(self, block: MemoryBlock) -> None:
         """Put a memory ``block`` back into the pool; the caller must not use the block any more.
 
         The memory is not reused if a view of it still exists.

@@ -9,11 +9,11 @@ class MemoryPoolTests(SynchronousTestCase):
     """The pool of a client."""
 
     def test_reuse(self) -> None:
-        """Memory that was given back serves again, at other positions."""
+        """Released memory is reused, at other positions."""
         pool = MemoryPool(100)
-        block = pool.take(0, 10)
-        pool.give(block)
-        again = pool.take(500, 100)
+        block = pool.acquire(0, 10)
+        pool.release(block)
+        again = pool.acquire(500, 100)
         self.assertIs(again.buffer, block.buffer)
         self.assertEqual((again.base, again.end, len(again.buffer), pool.made), (500, 600, 100, 1))
 
@@ -21,44 +21,44 @@ class MemoryPoolTests(SynchronousTestCase):
         """Memory can be made beforehand."""
         pool = MemoryPool(100, prepared=3)
         for base in (0, 100, 200):
-            pool.take(base, 1)
+            pool.acquire(base, 1)
         self.assertEqual(pool.made, 3)
 
     def test_small(self) -> None:
         """Who needs little gets little, and both sizes serve again."""
         pool = MemoryPool()
         for _ in range(3):
-            blocks = [pool.take(0, room) for room in (1, pool.small, pool.small + 1)]
+            blocks = [pool.acquire(0, room) for room in (1, pool.small, pool.small + 1)]
             self.assertEqual([len(block.buffer) for block in blocks], [pool.small, pool.small, pool.size])
             for block in blocks:
-                pool.give(block)
+                pool.release(block)
         self.assertEqual(pool.made, 3)
 
     def test_odd_size(self) -> None:
         """A frame larger than a block gets memory of its own size, which is not kept."""
         pool = MemoryPool(100)
-        large = pool.take(0, 101)
+        large = pool.acquire(0, 101)
         self.assertEqual(len(large.buffer), 101)
-        pool.give(large)
-        self.assertEqual(len(pool.take(0, 1).buffer), 100)
+        pool.release(large)
+        self.assertEqual(len(pool.acquire(0, 1).buffer), 100)
 
     def test_bound(self) -> None:
         """No more memory than was asked for lies unused."""
         pool = MemoryPool(100, kept=1)
-        blocks = [pool.take(0, 1), pool.take(100, 1)]
+        blocks = [pool.acquire(0, 1), pool.acquire(100, 1)]
         for block in blocks:
-            pool.give(block)
-        pool.take(0, 1)
-        pool.take(0, 1)
+            pool.release(block)
+        pool.acquire(0, 1)
+        pool.acquire(0, 1)
         self.assertEqual(pool.made, 3)
 
     def test_live_slice(self) -> None:
         """Memory with a slice still held never serves again, and the block cannot be sliced any more."""
         pool = MemoryPool(100)
-        block = pool.take(0, 1)
+        block = pool.acquire(0, 1)
         piece = block.view[:10]
-        pool.give(block)
-        self.assertIsNot(pool.take(0, 1).buffer, block.buffer)
+        pool.release(block)
+        self.assertIsNot(pool.acquire(0, 1).buffer, block.buffer)
         self.assertEqual(bytes(piece), bytes(10))
         with self.assertRaises(ValueError):
             block.view[:10]
@@ -66,14 +66,14 @@ class MemoryPoolTests(SynchronousTestCase):
     def test_tainted(self) -> None:
         """Memory some thread may still write to never serves again."""
         pool = MemoryPool(100)
-        block = pool.take(0, 1)
+        block = pool.acquire(0, 1)
         block.tainted = True
-        pool.give(block)
-        self.assertIsNot(pool.take(0, 1).buffer, block.buffer)
+        pool.release(block)
+        self.assertIsNot(pool.acquire(0, 1).buffer, block.buffer)
 
     def test_holes(self) -> None:
         """Holes are reported in any order and read in order."""
-        block = MemoryPool(100).take(0, 1)
+        block = MemoryPool(100).acquire(0, 1)
         block.aborted.extend([(40, 50), (10, 20)])
         block.sort_holes()
         block.aborted.append((30, 35))
