@@ -88,7 +88,7 @@ def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
 
 
-def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
+def is_series(data: bytes, at: int, stride: int, prefix: int) -> bool:
     """Test whether decoding column by column pays: at least three frames from ``at`` on have the same first bytes.
 
     :param at: offset of the first frame.
@@ -257,7 +257,7 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
     return list(pairwise([0, *ends, count]))
 
 
-def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+def is_interleaved(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
     """Test whether the ledger changes, or ids are skipped, so often that runs of consecutive entries would be slow.
 
     The caller then makes one MixedRun (entries in any order) of all entries.

@@ -12,8 +12,8 @@ from bookkeeper_twisted.codec.strides import (
     big_endian,
     counts_up,
     from_big_endian,
+    is_series,
     joined,
-    row_ahead,
     same_columns,
     same_prefix,
     stretches,
@@ -43,11 +43,11 @@ class RowTests(SynchronousTestCase):
             same_columns(data, 0, (1, 1, 1, 1), (0, 2)), [[b"a"] * 2, [b"1", b"3"], [b"b"] * 2, [b"2", b"4"]]
         )
 
-    def test_row_ahead(self) -> None:
+    def test_is_series(self) -> None:
         """A series is announced by two more complete frames with the same prefix."""
-        self.assertTrue(row_ahead(b"-a1a2a3", 1, 2, 1))
-        self.assertFalse(row_ahead(b"-a1a2b3", 1, 2, 1))
-        self.assertFalse(row_ahead(b"-a1a2a", 1, 2, 1))
+        self.assertTrue(is_series(b"-a1a2a3", 1, 2, 1))
+        self.assertFalse(is_series(b"-a1a2b3", 1, 2, 1))
+        self.assertFalse(is_series(b"-a1a2a", 1, 2, 1))
 
 
 class CountsUpTests(SynchronousTestCase):

@@ -206,7 +206,7 @@ PLANTS = (
     ),
     Plant(
         "V2 replies to reads that failed have entries where a row begins", "codec/v2/replies_in.py",
-        "status is not Status.EOK", "status is not Status.EOK and not row_ahead(data, at, size, _READ_HEAD)",
+        "status is not Status.EOK", "status is not Status.EOK and not is_series(data, at, size, _READ_HEAD)",
         _V2_REPLIES, where="_read_replies",
     ),
     Plant(

@@ -9,7 +9,7 @@ from ..framing import LENGTH_SIZE, frame_length
 from ..messages import AuthResponse, Header
 from ..operations import V2Op
 from ..runs import AddReplies, BatchReply, IReplyEncoding, ReadReply, new_read_reply
-from ..strides import row_ahead, same_columns, same_prefix
+from ..strides import is_series, same_columns, same_prefix
 from .layout import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH, auth_message, split_header
 
 _WORD = struct.Struct(">I")
@@ -65,7 +65,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
     status = _status(code)
-    if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_HEAD):
+    if length != IDS_REPLY_LENGTH or not is_series(data, at, IDS_REPLY.size, _ADD_HEAD):
         AddReplies(status, (ledger_id,), (entry_id,)).append_to(items)
         return at + LENGTH_SIZE + length
     rests = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
@@ -89,7 +89,7 @@ def _read_replies(data: bytes, at: int, length: int, limit: int, items: list[obj
     if status is not Status.EOK:
         items.append(ReadReply(status, ledger_id, entry_id, None, None))
         return at + size
-    if not row_ahead(data, at, size, _READ_HEAD):
+    if not is_series(data, at, size, _READ_HEAD):
         return _unlike_read_replies(data, at, limit, items)
     parts = _READ_HEAD, IDS_REPLY.size - _READ_HEAD, size - IDS_REPLY.size
     _, ids, entries = same_columns(data, at, parts, (0,))

@@ -18,10 +18,10 @@ from ..strides import (
     counting,
     counts_up,
     from_big_endian,
-    row_ahead,
+    is_interleaved,
+    is_series,
     same_prefix,
     stretches,
-    take_turns,
 )
 from . import replies_out
 from .layout import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION, auth_message, split_header
@@ -215,7 +215,7 @@ def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes]
         after = at + LENGTH_SIZE + length
         if not _SHORTEST_ADD <= length <= longest or after > len(data) or data[at + 4 : at + _ADD_PREFIX] != head:
             break
-        if length == previous and row_ahead(data, at, LENGTH_SIZE + length, _ADD_PREFIX):
+        if length == previous and is_series(data, at, LENGTH_SIZE + length, _ADD_PREFIX):
             rests = same_prefix(data, at, LENGTH_SIZE + length, _ADD_PREFIX)
             entries += rests
             at += len(rests) * (LENGTH_SIZE + length)
@@ -252,7 +252,7 @@ def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
         return
     numbers = from_big_endian(b"".join([entry[:_NUMBERS_SIZE] for entry in entries]))
     ledger_ids, entry_ids, lacs = [numbers[i::3].tolist() for i in range(3)]
-    if take_turns(ledger_ids, entry_ids) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
+    if is_interleaved(ledger_ids, entry_ids) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
         yield MixedRun(ledger_ids, entry_ids, lacs, entries)
     else:
         yield from _cut(entries, ledger_ids, entry_ids)
@@ -299,7 +299,7 @@ def _reads(
     elif fence or key is not None:
         header = Header(wire, version, V2Op.READ)
         items.append(ReadRequest(header, ledger_id, entry_id, fence, bool(flags & HIGH_PRIORITY), key))
-    elif length == READ_LENGTH and row_ahead(data, at, _READ_SIZE, _READ_PREFIX):
+    elif length == READ_LENGTH and is_series(data, at, _READ_SIZE, _READ_PREFIX):
         ledger_ids, entry_ids = _ids_of_reads(data, at)
         items.append(ReadRun(wire, version, flags, ledger_ids, entry_ids))
         after = at + len(entry_ids) * _READ_SIZE

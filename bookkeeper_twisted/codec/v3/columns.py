@@ -18,7 +18,7 @@ from ...masking import masked
 from ...model import INVALID_ENTRY_ID
 from ..framing import LENGTH_SIZE
 from ..operations import HIGH_PRIORITY, RECOVERY_ADD
-from ..strides import row_ahead, same_columns
+from ..strides import is_series, same_columns
 from ..varints import MINUS_ONE, decode_column, decode_varint, fill_column, width
 from .layout import ADD_KEY, FLAG_KEY, READ_KEY, TXN_AT
 from .request_context import NO_CONTEXTS, TRACE_HEAD, TRACE_SIZE, lift_traceparents
@@ -62,7 +62,7 @@ def after_series(
     """
     if singles:
         return at, singles - 1
-    if not row_ahead(data, at, stride, LENGTH_SIZE):
+    if not is_series(data, at, stride, LENGTH_SIZE):
         return at, 0
     count, size = decode(data, at, stride, found)
     return at + size, SINGLES if count < MIN_SERIES else 0

@@ -22,7 +22,7 @@ from ..operations import (
 )
 from ..protobuf import parse, text, wire_pb
 from ..runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from ..strides import big_endian, consecutive, counts_up, from_big_endian, joined, stretches, take_turns
+from ..strides import big_endian, consecutive, counts_up, from_big_endian, is_interleaved, joined, stretches
 from . import replies_out
 from .columns import (
     MIN_SERIES,
@@ -248,7 +248,7 @@ def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Seq
     """
     if ledger_ids.count(ledger_ids[0]) == len(bodies) and consecutive(entry_ids):
         return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
-    if take_turns(ledger_ids, entry_ids):
+    if is_interleaved(ledger_ids, entry_ids):
         lacs = from_big_endian(b"".join([body[_LAC] for body in bodies])).tolist()
         return MixedRun(ledger_ids, entry_ids, lacs, bodies)
     return sequence([
