@@ -122,7 +122,7 @@ class Bookie:
 
     def _has_room(self, entries: Entries) -> bool:
         commits = self._commits
-        for number in entries.numbers(len(commits)):
+        for number in entries.part_numbers(len(commits)):
             if commits[number].is_full:
                 return False
         if not self._storage.is_full():

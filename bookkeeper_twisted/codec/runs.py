@@ -126,7 +126,7 @@ class AddRun:
         """
         return self.wire.add_replies(self, status, part)
 
-    def numbers(self, part: Entries | None = None) -> Sequence[int]:
+    def txn_ids_of(self, part: Entries | None = None) -> Sequence[int]:
         """Return the V3 request numbers (txnIds) of some or all adds of the run.
 
         :param part: the entries of these adds; None for all of the run.

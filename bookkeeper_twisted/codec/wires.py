@@ -105,7 +105,7 @@ class V2Protocol:
         """
         entries = run.entries if part is None else part
         head = run.version, V2Op.ADD, status
-        replies = entries.each(
+        replies = entries.dispatch(
             lambda each: v2_replies_out.ids_replies(*head, each.ledger_id, each.first, each.count),
             lambda each: v2_replies_out.mixed_replies(*head, each.ledger_ids, each.entry_ids),
         )
@@ -240,17 +240,17 @@ class V3Protocol:
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
         """Encode V3 replies with ``status`` to the adds of ``part``, or to all adds of ``run`` if ``part`` is None."""
-        entries, numbers = run.entries if part is None else part, run.numbers(part)
+        entries, txn_ids = run.entries if part is None else part, run.txn_ids_of(part)
         at = 0
 
         def of_run(each: EntryRun) -> bytes:
             nonlocal at
             begin, at = at, at + each.count
-            return v3_replies_out.add_replies(numbers[begin:at], status, each.ledger_id, each.first)
+            return v3_replies_out.add_replies(txn_ids[begin:at], status, each.ledger_id, each.first)
 
-        replies = entries.each(
+        replies = entries.dispatch(
             of_run,
-            lambda each: v3_replies_out.mixed_add_replies(numbers, status, each.ledger_ids, each.entry_ids),
+            lambda each: v3_replies_out.mixed_add_replies(txn_ids, status, each.ledger_ids, each.entry_ids),
         )
         return b"".join(replies)
 

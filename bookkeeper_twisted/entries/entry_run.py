@@ -127,11 +127,11 @@ class EntryRun:
         """Return (ledger id, first entry id, last entry id) of this run, as a sequence of one."""
         return ((self.ledger_id, self.first, self.last),)
 
-    def each(self, of_run: "Callable[[EntryRun], T]", of_mixed: object) -> list[T]:
+    def dispatch(self, of_run: "Callable[[EntryRun], T]", of_mixed: object) -> list[T]:
         """Call ``of_run`` with this run, and return the result in a list; ``of_mixed`` is for a MixedRun only."""
         return [of_run(self)]
 
-    def numbers(self, n: int) -> Sequence[int]:
+    def part_numbers(self, n: int) -> Sequence[int]:
         """Return ``ledger id mod n`` in a sequence: :meth:`split` into ``n`` parts puts this run into this part."""
         return (self.ledger_id % n,)
 

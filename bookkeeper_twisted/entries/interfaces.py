@@ -53,14 +53,14 @@ class Entries(Protocol):
     def spans(self) -> Iterable[tuple[int, int, int]]:
         """Return (ledger id, first entry id, last entry id) of each run, in order."""
 
-    def each(self, of_run: Callable[[EntryRun], T], of_mixed: Callable[[MixedRun], T]) -> list[T]:
+    def dispatch(self, of_run: Callable[[EntryRun], T], of_mixed: Callable[[MixedRun], T]) -> list[T]:
         """Call ``of_run`` or ``of_mixed`` with the entries, and return the results of the calls, in order.
 
         :param of_run: called with each run, if the entries are runs.
         :param of_mixed: called once with all entries, if they are a MixedRun (entries of several ledgers in any order).
         """
 
-    def numbers(self, n: int) -> Iterable[int]:
+    def part_numbers(self, n: int) -> Iterable[int]:
         """Return the numbers of those of ``n`` parts into which :meth:`split` may put entries.
 
         The result can include parts that get no entry, because the ledgers of the entries are not examined if they are

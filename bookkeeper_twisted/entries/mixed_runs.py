@@ -52,11 +52,11 @@ class MixedRun:
         """Return (ledger id, entry id, entry id) of each entry, in order: first and last id of a run of one entry."""
         return zip(self.ledger_ids, self.entry_ids, self.entry_ids, strict=True)
 
-    def each(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
+    def dispatch(self, of_run: object, of_mixed: "Callable[[MixedRun], T]") -> list[T]:
         """Call ``of_mixed`` once, with this object, and return the result in a list; ``of_run`` is for runs only."""
         return [of_mixed(self)]
 
-    def numbers(self, n: int) -> Sequence[int]:
+    def part_numbers(self, n: int) -> Sequence[int]:
         """Return 0 to ``n`` - 1: :meth:`split` into ``n`` parts may put entries into each of these parts."""
         return range(n)
 
@@ -114,11 +114,11 @@ class RunSequence:
         """Return (ledger id, first entry id, last entry id) of each run, in order."""
         return ((run.ledger_id, run.first, run.last) for run in self._runs)
 
-    def each(self, of_run: Callable[[EntryRun], T], of_mixed: object) -> list[T]:
+    def dispatch(self, of_run: Callable[[EntryRun], T], of_mixed: object) -> list[T]:
         """Call ``of_run`` with each run, and return the results in order; ``of_mixed`` is for a MixedRun only."""
         return list(map(of_run, self._runs))
 
-    def numbers(self, n: int) -> Sequence[int]:
+    def part_numbers(self, n: int) -> Sequence[int]:
         """Return 0 to ``n`` - 1: :meth:`split` into ``n`` parts may put runs into each of these parts."""
         return range(n)
 

@@ -339,7 +339,7 @@ class DirectoryStorage:
             batch.mixed += packed
 
         for part in self.flushing.parts():
-            part.each(of_run, of_singles)
+            part.dispatch(of_run, of_singles)
         batch.runs, short = packed_where_many(batch.runs)
         batch.mixed += short
 

@@ -56,7 +56,7 @@ class EntriesTests(SynchronousTestCase):
                 spans = [(run.ledger_id, run.first, run.last) for run in entries.runs()]
                 self.assertEqual(list(entries.spans()), spans)
 
-    def test_each(self) -> None:
+    def test_dispatch(self) -> None:
         """Either function gets every entry once, and the results are in order."""
         run, single, sequence = self.shapes
         for entries, of_run, of_mixed in ((run, 1, 0), (single, 0, 1), (sequence, 4, 0)):
@@ -66,7 +66,7 @@ class EntriesTests(SynchronousTestCase):
                 calls.append(name)
                 return list(part.ids())
 
-            found = entries.each(lambda part: called(part, "run"), lambda part: called(part, "mixed"))
+            found = entries.dispatch(lambda part: called(part, "run"), lambda part: called(part, "mixed"))
             self.assertEqual([each for part in found for each in part], _ids(entries))
             self.assertEqual((calls.count("run"), calls.count("mixed")), (of_run, of_mixed))
 
@@ -82,8 +82,8 @@ class EntriesTests(SynchronousTestCase):
                         expected.setdefault(number, []).append((ledger_id, entry_id))
                     self.assertEqual(found, expected)
                     if not elsewhere:
-                        self.assertTrue(set(entries.numbers(n)).issuperset(found))
+                        self.assertTrue(set(entries.part_numbers(n)).issuperset(found))
 
-    def test_numbers_of_a_run(self) -> None:
+    def test_part_numbers_of_a_run(self) -> None:
         """A run has one number."""
-        self.assertEqual([list(self.shapes[0].numbers(n)) for n in (1, 2, 4)], [[0], [1], [1]])
+        self.assertEqual([list(self.shapes[0].part_numbers(n)) for n in (1, 2, 4)], [[0], [1], [1]])

@@ -153,11 +153,11 @@ PLANTS = (
     ),
     Plant(
         "an add waits for a journal that it does not need", "entries/entry_run.py",
-        "(self.ledger_id % n,)", "range(n)", ["tests.bookie.test_bookie"], where="EntryRun.numbers",
+        "(self.ledger_id % n,)", "range(n)", ["tests.bookie.test_bookie"], where="EntryRun.part_numbers",
     ),
     Plant(
         "adds of many ledgers need room in one journal only", "entries/mixed_runs.py",
-        "range(n)", "(0,)", ["tests.bookie.test_bookie"], where="RunSequence.numbers",
+        "range(n)", "(0,)", ["tests.bookie.test_bookie"], where="RunSequence.part_numbers",
     ),
     Plant(
         "a fencing read does not wait for its fence", "bookie/requests/lac_processor.py",

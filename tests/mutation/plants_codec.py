@@ -249,7 +249,7 @@ PLANTS = (
     Plant(
         "a part of many adds is answered with the numbers of all", "codec/runs.py",
         "part is None or part is self.entries", "True",
-        ["tests.codec.test_runs", "tests.bookie.requests.test_session"], where="AddRun.numbers",
+        ["tests.codec.test_runs", "tests.bookie.requests.test_session"], where="AddRun.txn_ids_of",
     ),
     Plant(
         "V3 replies to adds of many ledgers name one of them", "codec/v3/replies_out.py",

@@ -283,9 +283,9 @@ class AuthorizingSession:
             return self._refuse(run, action, run.entries.ledger_ids[0], passed, run.entries.count)
         # split the run of adds: parts[0] are the refused adds, parts[1] the allowed adds
         for is_allowed, part in run.entries.split(2, {ledger_id: int(may) for ledger_id, may in allowed.items()}):
-            numbers = run.numbers(part) if run.txn_ids else ()
+            txn_ids = run.txn_ids_of(part) if run.txn_ids else ()
             part_run = AddRun(
-                run.wire, run.version, run.flags, run.deferred_sync, run.master_key, part, numbers
+                run.wire, run.version, run.flags, run.deferred_sync, run.master_key, part, txn_ids
             )  # fmt: skip
             if is_allowed:
                 passed.append(part_run)

@@ -187,10 +187,10 @@ class SortedEntries:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def each(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
+    def dispatch(self, of_run: object, of_sorted: "Callable[[SortedEntries], T]") -> list[T]:
         """Call ``of_sorted`` with this object; return the results of all calls: a list of one item.
 
-        :meth:`.EntryRun.each` calls ``of_run`` instead, so callers need not distinguish the two classes.
+        :meth:`.EntryRun.dispatch` calls ``of_run`` instead, so callers need not distinguish the two classes.
         """
         return [of_sorted(self)]
 

@@ -64,7 +64,7 @@ class WriteCache:
 
     def add(self, entries: Entries) -> None:
         """Insert ``entries``; they replace older copies of the same entries."""
-        entries.each(self._add_run, self._add_mixed)
+        entries.dispatch(self._add_run, self._add_mixed)
         if self.outgoing is not None:
             self._free_outgoing(entries.size)
 
