@@ -217,7 +217,7 @@ PLANTS = (
     ),
     Plant(
         "a notice that is not taken is sent at every look", "client/writing/lac_notices.py",
-        "notice.due = self._clock.seconds() + notice.rest", "", _NOTICES, where="LacNotices._answered",
+        "notice.due = self._clock.seconds() + notice.retry_delay", "", _NOTICES, where="LacNotices._answered",
     ),
     Plant(
         "the notices of a closed client go on", "client/bookkeeper.py",

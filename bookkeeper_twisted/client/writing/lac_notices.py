@@ -30,9 +30,9 @@ MOST_LOOKS = 256
 MOST_SENT = 16
 """Maximum number of notices (explicit LACs) that one call of the timer sends, so that bookies are not flooded."""
 
-FIRST_REST = 1.0
-LONGEST_REST = 60.0
-"""Least and greatest delay in seconds before a notice that bookies did not accept is sent again.
+FIRST_RETRY_DELAY = 1.0
+MAX_RETRY_DELAY = 60.0
+"""Minimum and maximum delay in seconds before a notice that bookies did not accept is sent again.
 
 The delay doubles with each failure.
 """
@@ -43,17 +43,17 @@ class LacNotice:
     """The state of the notices (explicit LACs) of one ledger.
 
     :ivar bookies: sends the requests to bookies for this ledger.
-    :ivar told: the highest LAC that enough bookies have accepted in a notice.
+    :ivar accepted_lac: the highest LAC that enough bookies have accepted in a notice.
     :ivar due: time before which no notice is sent, in seconds of the clock.
-    :ivar rest: delay in seconds before the next notice is sent again if too few bookies accept it.
+    :ivar retry_delay: delay in seconds before the next notice is sent again if too few bookies accept it.
     :ivar logger_context: names and values that the program wants in log lines about this ledger; None for none.
     """
 
     bookies: IBookieClient
     digester: Digester
-    told: int = INVALID_ENTRY_ID
+    accepted_lac: int = INVALID_ENTRY_ID
     due: float = 0.0
-    rest: float = FIRST_REST
+    retry_delay: float = FIRST_RETRY_DELAY
     logger_context: LoggerContext | None = None
 
 
@@ -124,16 +124,16 @@ class LacNotices:
         self._timer, self._is_near = None, False
         sent, self._sent = self._sent, {}
         now, quiet, room = self._clock.seconds(), self._quiet, MOST_SENT
-        wait = self._interval if sent or len(quiet) > MOST_LOOKS else LONGEST_REST
+        wait = self._interval if sent or len(quiet) > MOST_LOOKS else MAX_RETRY_DELAY
         for writer in list(islice(quiet, MOST_LOOKS)):
             del quiet[writer]
             notice = writer.notice
             if notice is None or writer in sent:
                 continue
-            if not writer.idle or notice.due > now or (writer.confirmed > notice.told and not room):
+            if not writer.idle or notice.due > now or (writer.confirmed > notice.accepted_lac and not room):
                 quiet[writer] = None
                 wait = min(wait, max(notice.due - now, self._interval))
-            elif writer.confirmed > notice.told:
+            elif writer.confirmed > notice.accepted_lac:
                 room -= 1
                 self._send(writer, notice)
         quiet.update(sent)
@@ -160,11 +160,11 @@ class LacNotices:
         errors = [failure.value for ok, failure in outcomes if not ok]
         schedule = writer.schedule
         if len(errors) <= schedule.write_quorum - schedule.ack_quorum:
-            notice.told, notice.rest = max(notice.told, lac), FIRST_REST
+            notice.accepted_lac, notice.retry_delay = max(notice.accepted_lac, lac), FIRST_RETRY_DELAY
             return
         log = logger_in(self._log, notice.logger_context)
         log.debug("ledger {id}: explicit LAC: {error}", id=writer.ledger_id, error=errors[0])
         if not any(isinstance(error, ClientClosedError) for error in errors):
-            notice.due = self._clock.seconds() + notice.rest
-            notice.rest = min(2 * notice.rest, LONGEST_REST)
+            notice.due = self._clock.seconds() + notice.retry_delay
+            notice.retry_delay = min(2 * notice.retry_delay, MAX_RETRY_DELAY)
             self.sent((writer,))
