@@ -51,8 +51,8 @@ class IWireProtocol(IReplyEncoding):
 
         :param first_number: the number of the first request; later requests have the next numbers.  Ignored by a
             protocol without numbers.
-        :param context: the ``requestContext`` of the first request: pairs of text; ignored by V2, which has no such
-            field.
+        :param context: the request context (string keys and values) of the first request; ignored by V2, which has
+            no such field.
         """
 
     def batch_read(

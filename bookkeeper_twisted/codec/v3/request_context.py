@@ -1,4 +1,4 @@
-"""The ``requestContext`` of a V3 request: pairs of a name and a value, both text, for logs and traces.
+"""The request context (``requestContext``) of a V3 request: string keys and values, for logs and traces.
 
 A bookie writes the pairs to the log lines about the request.  The value of ``traceparent`` connects the spans of client
 and bookie.  Any client may send any pairs, so a bookie keeps few and short ones, without control characters.

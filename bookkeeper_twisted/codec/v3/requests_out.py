@@ -49,7 +49,8 @@ def encode_adds(
     :param entries: header, digest and payload of each entry, at least one.
     :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY``; other bits are ignored.
     :param deferred_sync: whether the bookie acknowledges the adds before it syncs.
-    :param contexts: pairs of text that some adds carry, by the index of the entry; None or empty for none.
+    :param contexts: the request context (string keys and values) of each add that has one, by the index of the entry;
+        None or empty for none.
     """
     contexts = contexts or NO_CONTEXTS
     count, size = len(entries), len(entries[0])
@@ -110,7 +111,7 @@ def encode_reads(
 
     :param entry_ids: ids of entries of the ledger; -1 for its last entry.
     :param flags: ``HIGH_PRIORITY``; other bits are ignored.
-    :param context: pairs of text that the first of the reads carries; None for none.
+    :param context: the request context (string keys and values) of the first of the reads; None for none.
     """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
     priority = _priority(flags)

@@ -173,7 +173,7 @@ class ClientConnection(Protocol):
 
         :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
             must be True for them.
-        :param context: the ``requestContext`` (key-value pairs) of the first request; ignored in V2.
+        :param context: the request context (string keys and values) of the first request; ignored in V2.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  If the Deferred is cancelled, all of the reads are given up.
@@ -228,7 +228,7 @@ class ClientConnection(Protocol):
         :param max_size: maximum number of bytes of the reply; each protocol counts them in its own way.
         :param flags: bits of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: maximum number of seconds that the bookie waits until ``first`` is confirmed; needs V3.
-        :param context: the ``requestContext``: pairs of text in a V3 request; ignored in V2.
+        :param context: the request context (string keys and values) of a V3 request; ignored in V2.
         """
         number = self._take_ids(ids, 1)
         request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)

@@ -1,4 +1,4 @@
-"""The spans of a bookie, and the pairs of text that a request carries in its lines of the log."""
+"""The spans of a bookie, and the request context (string keys and values) in the log lines about a request."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pairs of text that V3 requests carry beside their message."""
+"""The request context of V3 requests: string keys and values after the fields of the operation."""
 
 from typing import Any
 
