@@ -56,10 +56,10 @@ SECONDS_TO_CLOSE = 5.0
 
 
 @implementer(IPushProducer)
-class _Beneath:
+class _LowerTransport:
     """The transport of a TLS layer: it passes the layer's writes on to the TCP transport.
 
-    After the layer calls :meth:`wait`, written bytes are stored; :meth:`go_on` passes all of them on by one call.
+    After the layer calls :meth:`buffer_writes`, writes are buffered; :meth:`flush` passes all of them on by one call.
 
     This object is registered as the producer of the TCP transport.  When the TCP transport is full, it pauses this
     object, which pauses the layer's own producer.
@@ -76,7 +76,7 @@ class _Beneath:
         self._transport = transport
         self._gathers = IGatheringTransport.providedBy(transport)
         self._answers_wait = answers_wait
-        self._waiting: list[bytes] | None = None
+        self._buffered: list[bytes] | None = None
         self._producer: Any = None
         self._is_full = False
         self.is_held = False
@@ -91,24 +91,24 @@ class _Beneath:
     def start(self) -> None:
         self._transport.registerProducer(self, True)
 
-    def wait(self) -> None:
-        if self._waiting is None:
-            self._waiting = []
+    def buffer_writes(self) -> None:
+        if self._buffered is None:
+            self._buffered = []
 
-    def go_on(self) -> int:
-        """Write, by one call, the bytes that the layer has written since :meth:`wait`; return their number."""
-        waiting, self._waiting = self._waiting, None
-        if not waiting:
+    def flush(self) -> int:
+        """Write, by one call, the bytes that the layer has written since :meth:`buffer_writes`; return their number."""
+        buffered, self._buffered = self._buffered, None
+        if not buffered:
             return 0
-        data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
+        data = buffered[0] if len(buffered) == 1 else b"".join(buffered)
         self._transport.write(data)
         return len(data)
 
     def write(self, data: bytes) -> None:
-        if self._waiting is None:
+        if self._buffered is None:
             self._transport.write(data)
         else:
-            self._waiting.append(data)
+            self._buffered.append(data)
 
     def write_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
         """Write encrypted bytes by one call of the transport."""
@@ -151,7 +151,7 @@ class _Beneath:
             self._transport.resumeProducing()
 
     def loseConnection(self) -> None:
-        self.go_on()
+        self.flush()
         if not self.is_closing:
             self.is_closing = True
             # Unregister the producer: if it is paused, the transport would resume it when the last bytes are sent,
@@ -257,7 +257,7 @@ class TlsLayer(TLSMemoryBIOProtocol):
         answers_wait: Callable[[int], None] | None,
     ) -> None:  # fmt: skip
         self._above = _Receiver(protocol, self._reason_of)
-        self._below = _Beneath(transport, answers_wait)
+        self._below = _LowerTransport(transport, answers_wait)
         self._clock = clock
         self._closing: IDelayedCall | None = None
         self._idle_answers = 0  # bytes of OpenSSL's answers to KeyUpdates since the peer last sent data
@@ -304,11 +304,11 @@ class TlsLayer(TLSMemoryBIOProtocol):
 
         OpenSSL writes for example handshake messages, and answers to KeyUpdates.
         """
-        self._below.wait()
+        self._below.buffer_writes()
         try:
             super().dataReceived(data)
         finally:
-            n_bytes = self._below.go_on()
+            n_bytes = self._below.flush()
         if self._above.is_open:
             handle = self.getHandle()
             self._records = handle if isinstance(handle, RecordConnection) else None
@@ -335,11 +335,11 @@ class TlsLayer(TLSMemoryBIOProtocol):
             if not records.has_failed:
                 return
             pieces = [b"."]  # TLS has failed: pass any byte to Twisted's layer, which then closes the connection
-        self._below.wait()
+        self._below.buffer_writes()
         try:
             super().write(b"".join(pieces))
         finally:
-            self._below.go_on()
+            self._below.flush()
         self._close_in_time()
 
     def pauseProducing(self) -> None:

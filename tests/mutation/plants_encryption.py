@@ -144,29 +144,29 @@ PLANTS = (
     Plant(
         "a peer that does not read makes OpenSSL write without end", _LAYER,
         "self.is_held or self._is_put_off or self._answers > MAX_ANSWERS", "self.is_held or self._is_put_off",
-        _LAYERS, where="_Beneath._read_or_wait",
+        _LAYERS, where="_LowerTransport._read_or_wait",
     ),
     Plant(
         "reading goes on when the transport is empty, although the connection wants none", _LAYER,
-        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_Beneath.resumeProducing",
+        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_LowerTransport.resumeProducing",
     ),
     Plant(
         "reading goes on when the connection wants it, although answers wait", _LAYER,
-        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_Beneath.hold",
+        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_LowerTransport.hold",
     ),
     Plant(
         "two ends that write first wait for each other", _LAYER,
         "self._is_full = True", "self._is_full, self._answers = True, 1 << 20", _LAYERS,
-        where="_Beneath.pauseProducing",
+        where="_LowerTransport.pauseProducing",
     ),
     Plant(
         "answers that waited once stop the reading for ever", _LAYER,
         "answers, self._answers = self._answers, 0", "answers = self._answers", _LAYERS,
-        where="_Beneath.resumeProducing",
+        where="_LowerTransport.resumeProducing",
     ),
     Plant(
         "answers that wait beneath TLS are no unread bytes", _LAYER,
-        "self._answers_wait is not None", "False", _LAYERS, where="_Beneath.count_answers",
+        "self._answers_wait is not None", "False", _LAYERS, where="_LowerTransport.count_answers",
     ),
     Plant(
         "answers to a large chunk stay in OpenSSL", _RECORDS,
@@ -223,7 +223,7 @@ PLANTS = (
     ),
     Plant(
         "a client does not learn that the transport is full already", _LAYER,
-        "if self._is_full: ...", "", _LAYERS, where="_Beneath.registerProducer",
+        "if self._is_full: ...", "", _LAYERS, where="_LowerTransport.registerProducer",
     ),
     Plant(
         "a peer that does not answer the end of TLS keeps its connection", _LAYER,
@@ -240,7 +240,7 @@ PLANTS = (
     ),
     Plant(
         "a full transport beneath TLS does not close", _LAYER,
-        "self._transport.unregisterProducer()", "", _LAYERS, where="_Beneath.loseConnection",
+        "self._transport.unregisterProducer()", "", _LAYERS, where="_LowerTransport.loseConnection",
     ),
     Plant(
         "the error that ended TLS keeps its frames", _LAYER,
