@@ -250,7 +250,7 @@ PLANTS = (
     ),
     Plant(
         "what is being written is written over", "storage/files/disk_queue.py",
-        "self._rooms.pop(at)", "self._rooms[at]", _QUEUE, where="DiskQueue._room",
+        "self._buffers.pop(at)", "self._buffers[at]", _QUEUE, where="DiskQueue._acquire_buffer",
     ),
     Plant(
         "a short read counts as a whole one", "storage/files/disk_queue.py",

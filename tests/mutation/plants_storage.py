@@ -204,11 +204,11 @@ PLANTS = (
         "len(data) == size", "data", _FILES, where="RealFile.pread",
     ),
     Plant(
-        "a used room is written with its old bytes", "storage/files/filesystem.py",
-        "room[:at]", "room[: -(-at // 512) * 512]", _FILES, where="_gathered",
+        "a used buffer is written with its old bytes", "storage/files/filesystem.py",
+        "buffer[:at]", "buffer[: -(-at // 512) * 512]", _FILES, where="_gathered",
     ),
     Plant(
-        "a part that spans rooms begins anew in the next one", "storage/files/filesystem.py",
+        "a part that spans buffers begins anew in the next one", "storage/files/filesystem.py",
         "memoryview(part)[done:]", "memoryview(part)[: len(part) - done]", _FILES, where="_gathered",
     ),
     Plant(
@@ -216,11 +216,11 @@ PLANTS = (
         "offset += len(piece)", "", _FILES, where="DirectFile.pwritev",
     ),
     Plant(
-        "a room is lost by a failed write", "storage/files/filesystem.py",
+        "a buffer is lost by a failed write", "storage/files/filesystem.py",
         "try: ...\nfinally: ...",
         "try: ...\nexcept MemoryError:\n"
         "    raise\n...",
-        _FILES, where="_Rooms.lent",
+        _FILES, where="_BufferPool.borrowed",
     ),
     Plant(
         "resident reads give what memory holds of them", "storage/files/filesystem.py",

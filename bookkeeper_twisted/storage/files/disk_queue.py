@@ -30,7 +30,7 @@ BUSY_BYTES = 256 * 1024
 larger.
 """
 
-KEPT_ROOM = 16 * 1024 * 1024
+MAX_KEPT_BUFFER = 16 * 1024 * 1024
 """Maximum number of bytes of a buffer that stays in memory for later use; a larger buffer is freed."""
 
 
@@ -59,12 +59,12 @@ class _QueuedReads:
 
     :ivar left: number of reads that are not finished.
     :ivar found: for each range, the number of bytes read; negative if the read failed.
-    :ivar room: the buffer that receives the bytes of all ranges.
+    :ivar buffer: the buffer that receives the bytes of all ranges.
     """
 
-    def __init__(self, ranges: Sequence[FileRange], room: mmap.mmap) -> None:
+    def __init__(self, ranges: Sequence[FileRange], buffer: mmap.mmap) -> None:
         self.ranges = ranges
-        self.room = room
+        self.buffer = buffer
         self.left = 0
         self.found = [-1] * len(ranges)
 
@@ -75,7 +75,7 @@ class _QueuedReads:
 
     def datas(self) -> Iterator[memoryview | OSError]:
         """Yield the bytes of each range; if the read of a range failed, read it again by an ordinary call."""
-        at, view = 0, memoryview(self.room)
+        at, view = 0, memoryview(self.buffer)
         for each, found in zip(self.ranges, self.found, strict=True):
             yield view[at : at + each.size] if found == each.size else _read_now(each)
             at += each.size
@@ -110,7 +110,7 @@ class DiskQueue:
         # size in bytes of each read or write that was passed to the kernel and is not finished, by its number
         self._flying: dict[int, int] = {}
         self._last_number = 0
-        self._rooms: list[mmap.mmap] = []
+        self._buffers: list[mmap.mmap] = []
         self._n_writes = 0
         self._unwritten: list[tuple[IFile, bytes, int]] = []
 
@@ -123,9 +123,9 @@ class DiskQueue:
         """
         queued = bool(ranges) and all(each.file.direct_descriptor is not None for each in ranges)
         queued = queued and self._has_kernel()
-        batch = _QueuedReads(ranges, self._room(sum([each.size for each in ranges]) if queued else 1))
+        batch = _QueuedReads(ranges, self._acquire_buffer(sum([each.size for each in ranges]) if queued else 1))
         self._batches.append(batch)
-        address = address_of(batch.room)
+        address = address_of(batch.buffer)
         for index, each in enumerate(ranges if queued else ()):
             batch.left += 1
             self._add(partial(batch.ended, index), READ, each.file, address, each.size, each.offset)
@@ -139,7 +139,7 @@ class DiskQueue:
             of a file.  The bytes are valid until the next call.
         """
         if self._taken is not None:
-            self._keep(self._taken.room)
+            self._release_buffer(self._taken.buffer)
         batch = self._taken = self._batches.popleft()
         while batch.left:
             self._wait()
@@ -161,19 +161,19 @@ class DiskQueue:
         while self._n_writes >= MOST_WRITES:
             self._wait()
         size = sum(map(len, parts))
-        room = self._room(size)
-        room.seek(0)
+        buffer = self._acquire_buffer(size)
+        buffer.seek(0)
         for part in parts:
-            room.write(part)
+            buffer.write(part)
         self._n_writes += 1
-        self._add(partial(self._written, file, room, size, offset), WRITE, file, address_of(room), size, offset)
+        self._add(partial(self._written, file, buffer, size, offset), WRITE, file, address_of(buffer), size, offset)
         self._submit()
 
-    def _written(self, file: IFile, room: mmap.mmap, size: int, offset: int, found: int) -> None:
+    def _written(self, file: IFile, buffer: mmap.mmap, size: int, offset: int, found: int) -> None:
         self._n_writes -= 1
         if found != size:
-            self._unwritten.append((file, room[:size], offset))
-        self._keep(room)
+            self._unwritten.append((file, buffer[:size], offset))
+        self._release_buffer(buffer)
 
     def wait_for_writes(self) -> None:
         """Wait until all writes are finished; to make them durable, call :meth:`~.interfaces.IFile.sync` after that.
@@ -197,20 +197,20 @@ class DiskQueue:
             self._end = weakref.finalize(self, self._kernel.close)
         return True
 
-    def _room(self, size: int) -> mmap.mmap:
+    def _acquire_buffer(self, size: int) -> mmap.mmap:
         """Return a buffer of at least ``size`` bytes: an unused buffer that is not much larger, or a new buffer.
 
         Buffers are used again because the first access to new memory is slow.  The size of a new buffer is a power of
         two, so that it suits later batches as well.
         """
-        for at in reversed(range(len(self._rooms))):
-            if size <= len(self._rooms[at]) < 8 * size:
-                return self._rooms.pop(at)
+        for at in reversed(range(len(self._buffers))):
+            if size <= len(self._buffers[at]) < 8 * size:
+                return self._buffers.pop(at)
         return mmap.mmap(-1, 1 << (size - 1).bit_length())
 
-    def _keep(self, room: mmap.mmap) -> None:
-        if len(room) <= KEPT_ROOM:
-            self._rooms.append(room)
+    def _release_buffer(self, buffer: mmap.mmap) -> None:
+        if len(buffer) <= MAX_KEPT_BUFFER:
+            self._buffers.append(buffer)
 
     def _add(
         self, ended: Callable[[int], None], operation: int, file: IFile, address: int, size: int, offset: int
@@ -272,7 +272,7 @@ class DiskQueue:
             self._batches.append(self._taken)
         self._taken = None
         while self._batches:
-            self._keep(self._batches.popleft().room)
+            self._release_buffer(self._batches.popleft().buffer)
         self._unwritten.clear()
 
     def close(self) -> None:
@@ -283,4 +283,4 @@ class DiskQueue:
         self._waiting.clear()
         self._begun.clear()
         self._flying.clear()
-        self._rooms.clear()
+        self._buffers.clear()

@@ -36,8 +36,8 @@ class DurableWriter:
         """
         self.refusal: OSError | None = None
         self._kernel = KernelContext(1)
-        self._room = mmap.mmap(-1, MOST_BYTES)
-        self._address = address_of(self._room)
+        self._buffer = mmap.mmap(-1, MOST_BYTES)
+        self._address = address_of(self._buffer)
         self._size = 0
         self._path = ""
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -59,10 +59,10 @@ class DurableWriter:
         descriptor, size = file.direct_descriptor, sum(map(len, parts))
         if descriptor is None or size > MOST_BYTES or self.refusal is not None:
             return False
-        room = self._room
-        room.seek(0)
+        buffer = self._buffer
+        buffer.seek(0)
         for part in parts:
-            room.write(part)
+            buffer.write(part)
         try:
             self._kernel.begin_write(descriptor, self._address, size, offset, _DSYNC | _NOWAIT, self._event)
         except OSError as error:

@@ -42,7 +42,7 @@ def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
 
 _sync_file_range = _find_sync_file_range()
 
-ROOM = 1024 * 1024
+BUFFER_SIZE = 1024 * 1024
 """Maximum number of bytes that one direct read or write transfers."""
 
 BLOCK = 4096
@@ -164,16 +164,16 @@ class RealFile:
         if not _NOWAIT:
             raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
         found: list[bytes] = []
-        preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
+        preadv, fd, buffer, buffers = os.preadv, self._fd, bytearray(), (bytearray(),)
         for size, offset in zip(sizes, offsets, strict=True):
-            if size != len(room):
-                room = bytearray(size)
-                rooms = (room,)
+            if size != len(buffer):
+                buffer = bytearray(size)
+                buffers = (buffer,)
             try:
-                n_bytes = preadv(fd, rooms, offset, _NOWAIT)
+                n_bytes = preadv(fd, buffers, offset, _NOWAIT)
             except BlockingIOError:
                 n_bytes = 0
-            found.append(bytes(room) if n_bytes == size else bytes(room[:n_bytes]))
+            found.append(bytes(buffer) if n_bytes == size else bytes(buffer[:n_bytes]))
         return found
 
     def pwrite(self, data: bytes, offset: int) -> None:
@@ -208,8 +208,8 @@ class RealFile:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._fd, 0, size)
                 return
-            for offset in range(self.size(), size, ROOM):
-                os.pwrite(self._fd, bytes(min(ROOM, size - offset)), offset)
+            for offset in range(self.size(), size, BUFFER_SIZE):
+                os.pwrite(self._fd, bytes(min(BUFFER_SIZE, size - offset)), offset)
 
     def size(self) -> int:
         with self._named:
@@ -230,30 +230,30 @@ class RealFile:
                 os.close(fd)
 
 
-class _Rooms:
+class _BufferPool:
     """A pool of aligned buffers for direct reads and writes; only one thread at a time uses a buffer."""
 
     def __init__(self) -> None:
         self._free: deque[mmap.mmap] = deque()
 
-    def take(self) -> mmap.mmap:
+    def acquire(self) -> mmap.mmap:
         try:
             return self._free.pop()
         except IndexError:
-            return mmap.mmap(-1, ROOM)
+            return mmap.mmap(-1, BUFFER_SIZE)
 
-    def give(self, room: mmap.mmap) -> None:
-        self._free.append(room)
+    def release(self, buffer: mmap.mmap) -> None:
+        self._free.append(buffer)
 
     @contextmanager
-    def lent(self) -> Iterator[memoryview]:
+    def borrowed(self) -> Iterator[memoryview]:
         """Lend a buffer of the pool for the duration of a ``with`` statement."""
-        room = self.take()
+        buffer = self.acquire()
         try:
-            with memoryview(room) as view:
+            with memoryview(buffer) as view:
                 yield view
         finally:
-            self.give(room)
+            self.release(buffer)
 
 
 class DirectFile(RealFile):
@@ -264,11 +264,11 @@ class DirectFile(RealFile):
     read-ahead.  If a disk refuses direct I/O, this class makes ordinary calls.
     """
 
-    __slots__ = ("_rooms", "_direct")
+    __slots__ = ("_buffers", "_direct")
 
-    def __init__(self, path: str, fd: int, rooms: _Rooms) -> None:
+    def __init__(self, path: str, fd: int, buffers: _BufferPool) -> None:
         super().__init__(path, fd)
-        self._rooms = rooms
+        self._buffers = buffers
         self._direct = True
 
     @property
@@ -277,7 +277,7 @@ class DirectFile(RealFile):
 
     def pread(self, size: int, offset: int) -> bytes:
         parts, end = [], offset + size
-        with self._rooms.lent() as view:
+        with self._buffers.borrowed() as view:
             while self._direct and offset < end:
                 part = self._read_blocks(view, offset, end)
                 if not part:
@@ -294,7 +294,7 @@ class DirectFile(RealFile):
         Fewer bytes may be returned; b"" at the end of the file, or if the disk refuses direct I/O.
         """
         start = offset // BLOCK * BLOCK
-        with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
+        with view[: min(-(-(end - start) // BLOCK) * BLOCK, BUFFER_SIZE)] as blocks:
             try:
                 found = os.preadv(self._fd, (blocks,), start)
             except OSError as error:
@@ -306,8 +306,8 @@ class DirectFile(RealFile):
         self.pwritev((data,), offset)
 
     def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
-        at_once = _DURABLE if durable and sum(map(len, parts)) <= ROOM else 0
-        with self._rooms.lent() as view:
+        at_once = _DURABLE if durable and sum(map(len, parts)) <= BUFFER_SIZE else 0
+        with self._buffers.borrowed() as view:
             for piece in _gathered(parts, view):
                 with piece:
                     self._write_piece(piece, offset, at_once)
@@ -336,23 +336,23 @@ class DirectFile(RealFile):
             super().start_writeback(offset, size)
 
 
-def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
-    """Copy byte strings into the buffer ``room``; yield it whenever it is full, and its used part at the end."""
+def _gathered(parts: Sequence[Buffer], buffer: memoryview) -> Iterator[memoryview]:
+    """Copy byte strings into ``buffer``; yield it whenever it is full, and its used part at the end."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)
     at = 0
     for part in parts:
         done = 0
-        while len(part) - done > len(room) - at:
-            taken = len(room) - at
-            room[at:] = memoryview(part)[done : done + taken]
-            yield room[:]
+        while len(part) - done > len(buffer) - at:
+            taken = len(buffer) - at
+            buffer[at:] = memoryview(part)[done : done + taken]
+            yield buffer[:]
             at, done = 0, done + taken
         end = at + len(part) - done
-        room[at:end] = memoryview(part)[done:] if done else part
+        buffer[at:end] = memoryview(part)[done:] if done else part
         at = end
     if at:
-        yield room[:at]
+        yield buffer[:at]
 
 
 @implementer(ILock)
@@ -376,7 +376,7 @@ class RealFileSystem:
 
     def __init__(self, read_only: bool = False) -> None:
         """:param read_only: whether to open files only for reading, as tools do that inspect the files of a bookie."""
-        self._rooms = _Rooms()
+        self._buffers = _BufferPool()
         self._access = os.O_RDONLY if read_only else os.O_RDWR
 
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
@@ -386,7 +386,7 @@ class RealFileSystem:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(errno.EINVAL, "Not a regular file", path)
-        return DirectFile(path, fd, self._rooms) if direct and _set_direct(fd) else RealFile(path, fd)
+        return DirectFile(path, fd, self._buffers) if direct and _set_direct(fd) else RealFile(path, fd)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

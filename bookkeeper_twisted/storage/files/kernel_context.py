@@ -121,6 +121,6 @@ class KernelContext:
         self._call(self._destroy, self._context)
 
 
-def address_of(room: mmap.mmap) -> int:
-    """Return the address of the memory of ``room``."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(room))
+def address_of(buffer: mmap.mmap) -> int:
+    """Return the address of the memory of ``buffer``."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))

@@ -202,15 +202,15 @@ class DiskQueueTests(SynchronousTestCase):
         self.queue.begin(ranges)
         self.queue.begin(ranges)
         self.queue.take()
-        before = [batch.room for batch in (*self.queue._batches, self.queue._taken) if batch is not None]
+        before = [batch.buffer for batch in (*self.queue._batches, self.queue._taken) if batch is not None]
         self.queue.rest()
         self.queue.begin(ranges)
         self.queue.begin(ranges)
-        after = [batch.room for batch in self.queue._batches]
+        after = [batch.buffer for batch in self.queue._batches]
         self.assertEqual({*map(id, after)}, {*map(id, before)})
         self.queue.rest()
         self.queue.close()
-        self.assertEqual(self.queue._rooms, [])
+        self.assertEqual(self.queue._buffers, [])
 
     def test_closed(self) -> None:
         """A queue may be closed with everything begun."""

@@ -187,10 +187,10 @@ class ResidentTests(SynchronousTestCase):
         """Ranges with small gaps between them are read by one call, ranges with large gaps by several."""
         reads: list[int] = []
 
-        def preadv(fd: int, rooms: Sequence[bytearray], offset: int, flags: int) -> int:
+        def preadv(fd: int, buffers: Sequence[bytearray], offset: int, flags: int) -> int:
             reads.append(offset)
-            rooms[0][:] = bytes(len(rooms[0]))
-            return len(rooms[0])
+            buffers[0][:] = bytes(len(buffers[0]))
+            return len(buffers[0])
 
         self.patch(os, "preadv", preadv)
         file = RealFileSystem().open(self.mktemp(), create=True)

@@ -10,11 +10,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.files import filesystem
 from bookkeeper_twisted.storage.files.filesystem import (
-    ROOM,
+    BUFFER_SIZE,
     DirectFile,
     RealFile,
     RealFileSystem,
-    _Rooms,
+    _BufferPool,
     takes_reserved_blocks,
 )
 
@@ -30,7 +30,7 @@ class FailureTests(SynchronousTestCase):
         os.makedirs(base)
         fs, path = RealFileSystem(), os.path.join(base, "file")
         fs.open(path, create=True).close()
-        files = [fs.open(path), DirectFile(path, os.open(path, os.O_RDWR), _Rooms())]
+        files = [fs.open(path), DirectFile(path, os.open(path, os.O_RDWR), _BufferPool())]
 
         def fail(*args: object) -> None:
             raise OSError(errno.EIO, "no")
@@ -120,11 +120,11 @@ class SyncTests(SynchronousTestCase):
         self.calls.before["fdatasync"] = fail
         for file in (self.fs.open(self.path, create=True), self._direct()):
             self.addCleanup(file.close)
-            self.assertRaises(OSError, file.pwritev, [b"x" * ROOM, b"x"], 0, durable=True)
+            self.assertRaises(OSError, file.pwritev, [b"x" * BUFFER_SIZE, b"x"], 0, durable=True)
 
     def _direct(self) -> DirectFile:
         """A file that is read and written like a direct one, on any file system."""
-        return DirectFile(self.path, os.open(self.path, os.O_RDWR), _Rooms())
+        return DirectFile(self.path, os.open(self.path, os.O_RDWR), _BufferPool())
 
     def _new_direct(self, create: bool = True) -> DirectFile:
         if create and os.path.exists(self.path):
@@ -137,7 +137,7 @@ class SyncTests(SynchronousTestCase):
         return file
 
     def test_durable_direct_write(self) -> None:
-        """A direct write that fits a room carries the flag that makes it durable, or is followed by a sync."""
+        """A direct write that fits a buffer carries the flag that makes it durable, or is followed by a sync."""
         file = self._new_direct()
         flag = getattr(os, "RWF_DSYNC", 0)
         file.pwritev([b"a" * 512, b"b" * 512], 0, durable=True)
@@ -147,9 +147,9 @@ class SyncTests(SynchronousTestCase):
         self.assertEqual(self.calls.named("pwritev")[-1], ("pwritev", self.path, 512, 0, 0))
 
     def test_long_durable_direct_write(self) -> None:
-        """A direct write of several rooms is synced once, after the last of them."""
+        """A direct write of several buffers is synced once, after the last of them."""
         file = self._new_direct()
-        file.pwritev([b"a" * (2 * ROOM), b"b" * 512], 0, durable=True)
+        file.pwritev([b"a" * (2 * BUFFER_SIZE), b"b" * 512], 0, durable=True)
         self.assertEqual([call[0] for call in self.calls.made], ["pwritev"] * 3 + ["fdatasync"])
         self.assertEqual({call[4] for call in self.calls.named("pwritev")}, {0})
 
@@ -200,18 +200,19 @@ class SyncTests(SynchronousTestCase):
             file.write(bytes(range(256)) * (size // 256))
 
     def test_direct_read(self) -> None:
-        """A direct read takes the blocks that it touches, by calls of a room each, and no others."""
-        self._written(3 * ROOM)
+        """A direct read takes the blocks that it touches, by calls of a buffer each, and no others."""
+        self._written(3 * BUFFER_SIZE)
         file = self._new_direct(create=False)
         self.assertEqual(file.pread(10, 8190), bytes(range(254, 256)) + bytes(range(8)))
         self.assertEqual(self.calls.made, [("preadv", self.path, 8192, 4096)])
         self.calls.made.clear()
-        self.assertEqual(len(file.pread(ROOM, 1)), ROOM)
-        self.assertEqual(self.calls.made, [("preadv", self.path, ROOM, 0), ("preadv", self.path, 4096, ROOM)])
+        self.assertEqual(len(file.pread(BUFFER_SIZE, 1)), BUFFER_SIZE)
+        expected = [("preadv", self.path, BUFFER_SIZE, 0), ("preadv", self.path, 4096, BUFFER_SIZE)]
+        self.assertEqual(self.calls.made, expected)
 
     def test_refused_direct_read(self) -> None:
         """Where the disk refuses direct reads they go through the cache from then on; other failures are raised."""
-        self._written(2 * ROOM)
+        self._written(2 * BUFFER_SIZE)
         for code in (errno.EINVAL, errno.EIO):
             file = self._new_direct(create=False)
 
@@ -221,9 +222,9 @@ class SyncTests(SynchronousTestCase):
 
             self.calls.before["preadv"] = refuse
             if code == errno.EIO:
-                self.assertRaises(OSError, file.pread, ROOM, 5)
+                self.assertRaises(OSError, file.pread, BUFFER_SIZE, 5)
                 continue
-            self.assertEqual(file.pread(ROOM, 5)[-5:], bytes(range(5)))
+            self.assertEqual(file.pread(BUFFER_SIZE, 5)[-5:], bytes(range(5)))
             self.assertEqual([call[0] for call in self.calls.made], ["preadv", "pread"])
 
     def test_usage(self) -> None:
@@ -245,10 +246,10 @@ class SyncTests(SynchronousTestCase):
         """A long write whose later piece is refused is written whole and synced."""
         file = self._new_direct()
         self._refuse(2, errno.EINVAL)
-        data = [b"a" * ROOM, b"b" * 700]
+        data = [b"a" * BUFFER_SIZE, b"b" * 700]
         file.pwritev(data, 0, durable=True)
         self.assertEqual(self.calls.made[-1], ("fdatasync", self.path))
-        self.assertEqual(file.pread(2 * ROOM, 0), b"".join(data))
+        self.assertEqual(file.pread(2 * BUFFER_SIZE, 0), b"".join(data))
 
     def test_other_failures(self) -> None:
         """A full or broken disk is no reason to write through the cache (S10)."""
@@ -292,7 +293,7 @@ class PartialTransferTests(SynchronousTestCase):
     def _files(self) -> list[RealFile]:
         """Fresh files of both kinds."""
         files: list[RealFile] = []
-        for number, kind in enumerate((RealFile, lambda path, fd: DirectFile(path, fd, _Rooms()))):
+        for number, kind in enumerate((RealFile, lambda path, fd: DirectFile(path, fd, _BufferPool()))):
             path = f"{self.path}{number}"
             files.append(kind(path, os.open(path, os.O_RDWR | os.O_CREAT)))
             self.addCleanup(files[-1].close)
@@ -335,11 +336,11 @@ class PartialTransferTests(SynchronousTestCase):
 
     @settings(max_examples=60)
     @given(st.lists(st.lists(st.integers(0, 3000), min_size=1, max_size=80), min_size=1, max_size=4))
-    def test_room_is_used_again(self, writes: list[list[int]]) -> None:
-        """Writes of any number of parts, one after the other by the same room, hold what was given and no more."""
-        self.patch(filesystem, "ROOM", 4096)
-        rooms = _Rooms()
-        file = DirectFile(self.path, os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), rooms)
+    def test_buffer_is_reused(self, writes: list[list[int]]) -> None:
+        """Writes of any number of parts, one after the other by the same buffer, hold what was given and no more."""
+        self.patch(filesystem, "BUFFER_SIZE", 4096)
+        buffers = _BufferPool()
+        file = DirectFile(self.path, os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), buffers)
         expected = b""
         try:
             for number, sizes in enumerate(writes):
@@ -349,17 +350,17 @@ class PartialTransferTests(SynchronousTestCase):
             self.assertEqual(file.pread(len(expected) + 10, 0), expected)
         finally:
             file.close()
-        self.assertEqual(len(rooms._free), 1)
+        self.assertEqual(len(buffers._free), 1)
 
-    def test_room_after_a_failure(self) -> None:
-        """A write that fails gives its room back."""
+    def test_buffer_after_a_failure(self) -> None:
+        """A write that fails releases its buffer."""
 
         def refuse(*_: object) -> None:
             raise OSError(errno.EIO, "no")
 
-        rooms = _Rooms()
-        file = DirectFile(self.path, os.open(self.path, os.O_RDWR | os.O_CREAT), rooms)
+        buffers = _BufferPool()
+        file = DirectFile(self.path, os.open(self.path, os.O_RDWR | os.O_CREAT), buffers)
         self.addCleanup(file.close)
         self.calls.before["pwritev"] = refuse
         self.assertRaises(OSError, file.pwritev, [b"x"], 0)
-        self.assertEqual(len(rooms._free), 1)
+        self.assertEqual(len(buffers._free), 1)
