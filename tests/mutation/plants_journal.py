@@ -214,11 +214,11 @@ PLANTS = (
     ),
     Plant(
         "zeros that a full disk did not take count as written", "storage/journal/files.py",
-        "if blank is not None:\n    self._remove(blank.file)", "", _FILES, where="JournalFiles.prepare",
+        "if prepared is not None:\n    self._remove(prepared.file)", "", _FILES, where="JournalFiles.prepare",
     ),
     Plant(
         "a file keeps the header of another id", "storage/journal/files.py",
-        "self._write_header(blank.file, file_id)", "pass", _FILES, where="JournalFiles.take",
+        "self._write_header(prepared.file, file_id)", "pass", _FILES, where="JournalFiles.take",
     ),
     Plant(
         "a spare may be overwritten before its old name is gone for good", "storage/journal/files.py",
@@ -266,19 +266,19 @@ PLANTS = (
     ),
     Plant(
         "the size of a new file is not on record", "storage/journal/files.py",
-        "self.sizes.record(file_id, blank.filled)", "", _REPLAY, where="JournalFiles.take",
+        "self.sizes.record(file_id, prepared.filled)", "", _REPLAY, where="JournalFiles.take",
     ),
     Plant(
         "a size is on record before the file has its name", "storage/journal/files.py",
-        "self._name(blank, self.path(file_id))\nself.sizes.record(file_id, blank.filled)",
-        "self.sizes.record(file_id, blank.filled)\nself._name(blank, self.path(file_id))",
+        "self._name(prepared, self.path(file_id))\nself.sizes.record(file_id, prepared.filled)",
+        "self.sizes.record(file_id, prepared.filled)\nself._name(prepared, self.path(file_id))",
         [_CRASHES + ".CrashTests.test_rotation"],
         where="JournalFiles.take",
     ),
     Plant(
         "the size of a recycled file may be in memory only", "storage/journal/files.py",
         "if recycled:\n    self._write_end(file)", "", [_CRASHES + ".FailedSyncTests.test_spares"],
-        where="JournalFiles._blank",
+        where="JournalFiles._prepare_file",
     ),
     Plant(
         "a larger size is on record before it is durable", "storage/journal/files.py",

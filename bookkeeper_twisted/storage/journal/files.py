@@ -62,8 +62,8 @@ class JournalSettings:
 
 
 @attrs.define
-class Blank:
-    """A journal file that was prepared for later use, and has no records yet.
+class PreparedFile:
+    """A prepared journal file: it has a header, and no records yet.
 
     :ivar file_id: the file id in its header.
     :ivar filled: the size of the file in bytes, rounded down to whole sectors.  A new file was filled with zeros up to
@@ -96,9 +96,9 @@ class JournalFiles:
         self.created = self.recycled = 0
         self._next_id = self.ids[-1] + 1 if self.ids else first_id
         self._spares: deque[str] = deque()
-        self._filling: Blank | None = None
+        self._filling: PreparedFile | None = None
         self._may_grow = True
-        self._ready: deque[Blank] = deque()
+        self._ready: deque[PreparedFile] = deque()
         self._names = count(self._collect_spares() + 1)
 
     def path(self, file_id: int) -> str:
@@ -114,25 +114,25 @@ class JournalFiles:
         self.sizes.open()
         file_id = self._next_id
         try:
-            blank = self._ready.popleft()
+            prepared = self._ready.popleft()
         except IndexError:
-            blank = self._blank(file_id)
-            while blank.filled < min(_AT_ONCE, self._settings.preallocate):
-                self._fill(blank, _AT_ONCE)
+            prepared = self._prepare_file(file_id)
+            while prepared.filled < min(_AT_ONCE, self._settings.preallocate):
+                self._fill(prepared, _AT_ONCE)
         # the file was prepared for an id that another file has got meanwhile: write the header again
-        if blank.file_id != file_id:
-            self._write_header(blank.file, file_id)
-        self._name(blank, self.path(file_id))
+        if prepared.file_id != file_id:
+            self._write_header(prepared.file, file_id)
+        self._name(prepared, self.path(file_id))
         # record the size only after the rename: a start fails if a file with a recorded size is missing
-        self.sizes.record(file_id, blank.filled)
+        self.sizes.record(file_id, prepared.filled)
         self._may_grow = True
         self._next_id += 1
         self.ids.append(file_id)
-        if blank.recycled:
+        if prepared.recycled:
             self.recycled += 1
         else:
             self.created += 1
-        return blank.file, FileIdentity.of(file_id, self._salt)
+        return prepared.file, FileIdentity.of(file_id, self._salt)
 
     def has_room(self, end: int) -> bool:
         """Test whether the newest file is so long already that a group up to offset ``end`` does not extend it.
@@ -166,23 +166,23 @@ class JournalFiles:
         file.sync(metadata=True)
         self.sizes.record(known.file_id, size)
 
-    def _name(self, blank: Blank, path: str) -> None:
+    def _name(self, prepared: PreparedFile, path: str) -> None:
         """Rename a prepared file to its name as a journal file.
 
         If the process has no file descriptor left to sync the directory, undo the renaming.  A power cut may then leave
         the file with its new name.  This does no harm, because a replay ignores the newest file if it contains no group
         of records.
         """
-        spare = blank.file.path
+        spare = prepared.file.path
         self._fs.rename(spare, path)
         try:
             self._fs.sync_directory(self._directory)
         except OSError as error:
             if error.errno in NO_FILES:
                 self._fs.rename(path, spare)
-                self._ready.appendleft(blank)
+                self._ready.appendleft(prepared)
             raise
-        blank.file.path = path
+        prepared.file.path = path
 
     def prepare(self) -> bool:
         """Do one step of the preparation of the next file.
@@ -199,9 +199,9 @@ class JournalFiles:
         except OSError as error:
             if error.errno not in (*NO_SPACE, *NO_FILES):
                 raise
-            blank, self._filling = self._filling, None
-            if blank is not None:
-                self._remove(blank.file)
+            prepared, self._filling = self._filling, None
+            if prepared is not None:
+                self._remove(prepared.file)
             return True
         if is_filled and self._filling is not None:
             self._ready.append(self._filling)
@@ -210,12 +210,12 @@ class JournalFiles:
 
     def _filled_further(self) -> bool:
         """Append zeros to the next journal file; return whether it now has ``preallocate`` bytes."""
-        blank = self._filling
-        if blank is None:
-            blank = self._filling = self._blank(self._next_id)
-        if blank.filled < self._settings.preallocate:
-            self._fill(blank, self._settings.fill_step)
-        return blank.filled >= self._settings.preallocate
+        prepared = self._filling
+        if prepared is None:
+            prepared = self._filling = self._prepare_file(self._next_id)
+        if prepared.filled < self._settings.preallocate:
+            self._fill(prepared, self._settings.fill_step)
+        return prepared.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
         """Close and delete a file that could not be prepared."""
@@ -271,9 +271,9 @@ class JournalFiles:
     def close(self) -> None:
         """Close the prepared files; the next start finds them as spare files."""
         self.sizes.close()
-        for blank in (*self._ready, self._filling):
-            if blank is not None:
-                blank.file.close()
+        for prepared in (*self._ready, self._filling):
+            if prepared is not None:
+                prepared.file.close()
 
     def _collect_spares(self) -> int:
         """Find the spare files that an earlier process has left; if they are more than ``max_spares``, delete the rest.
@@ -296,7 +296,7 @@ class JournalFiles:
     def _spare_path(self) -> str:
         return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
 
-    def _blank(self, file_id: int) -> Blank:
+    def _prepare_file(self, file_id: int) -> PreparedFile:
         """Return a file with a header and without records: an old file to recycle if possible, else a new file."""
         spare = self._open_spare()
         recycled = spare is not None
@@ -308,7 +308,7 @@ class JournalFiles:
         except OSError:
             self._remove(file)
             raise
-        return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
+        return PreparedFile(file, file_id, file.size() // SECTOR * SECTOR, recycled)
 
     def _open_spare(self) -> IFile | None:
         """Open the next spare file; skip files that cannot be opened, because spare files contain no needed records.
@@ -339,9 +339,9 @@ class JournalFiles:
         file.pwrite(header.ljust(max(self._settings.block, 2 * HEADER_SIZE), b"\0"), 0)
         file.sync(metadata=True)
 
-    def _fill(self, blank: Blank, step: int) -> None:
-        size = min(step, self._settings.preallocate - blank.filled)
+    def _fill(self, prepared: PreparedFile, step: int) -> None:
+        size = min(step, self._settings.preallocate - prepared.filled)
         size += -size % SECTOR
-        blank.file.pwrite(bytes(size), blank.filled)
-        blank.file.sync(metadata=True)
-        blank.filled += size
+        prepared.file.pwrite(bytes(size), prepared.filled)
+        prepared.file.sync(metadata=True)
+        prepared.filled += size
