@@ -20,7 +20,7 @@ PLANTS = (
     ),
     Plant(
         "a merge of index blocks drops the last row that it moves", "storage/index/block_writer.py",
-        "rows[:end]", "rows[: end - 1]", _LIVES, where="BlockWriter._behead",
+        "rows[:end]", "rows[: end - 1]", _LIVES, where="BlockWriter._remove_rows_up_to",
     ),
     Plant(
         "rows in memory outlive newer ones that are packed", "storage/index/recent_index.py",

@@ -384,7 +384,7 @@ PLANTS = (
     ),
     Plant(
         "a merge forgets what it cut off a block", "storage/index/block_writer.py",
-        "rows[end:]", "()", [*_BLOCKS, *_PACKED], where="BlockWriter._behead",
+        "rows[end:]", "()", [*_BLOCKS, *_PACKED], where="BlockWriter._remove_rows_up_to",
     ),
     Plant(
         "merged rows come before their time", "storage/index/block_writer.py",

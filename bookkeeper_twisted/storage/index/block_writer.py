@@ -259,14 +259,14 @@ class BlockWriter(StoredBlocks):
         bound = min(ends, default=b"\xff")
         moved: list[bytes] = []
         for blocks in heads:
-            moved += self._behead(blocks, bound)
+            moved += self._remove_rows_up_to(blocks, bound)
         self._insert(target.set_id, sorted(moved))
         for each, blocks in zip(sources, heads, strict=True):
             if not blocks or blocks[-1].last <= bound:
                 self._drop_empty(each)
         return len(moved)
 
-    def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
+    def _remove_rows_up_to(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
         """Remove and return the packed index rows (36 bytes each) with keys up to ``bound``, inclusive.
 
         :param blocks: the blocks with the lowest keys among the blocks of one flush or merge.
