@@ -204,13 +204,13 @@ PLANTS = (
     Plant(
         "each disk has a reserve, however much of it is free", "storage/files/space_reserve.py",
         "self._fs.usage(directory)[1] < PLENTY", "True", ["tests.storage.files.test_space_reserve"],
-        where="SpaceReserve._is_due",
+        where="SpaceReserve._needs_reserve",
     ),
     Plant(
         "a reserve that is not made is not missing", "storage/files/space_reserve.py",
         "self._held[directory] > 0 or self._fs.usage(directory)[1] < PLENTY",
         "self._held[directory] > 0 and self._fs.usage(directory)[1] < PLENTY",
-        ["tests.storage.files.test_space_reserve"], where="SpaceReserve._is_due",
+        ["tests.storage.files.test_space_reserve"], where="SpaceReserve._needs_reserve",
     ),
     Plant(
         "an older copy of an index is served", "storage/ledger_storage.py",

@@ -69,9 +69,10 @@ class SpaceReserve:
     @property
     def missing(self) -> int:
         """Return the number of bytes by which the reserve files are smaller than they should be."""
-        return sum([size - self._held[directory] for directory, size in self._sizes.items() if self._is_due(directory)])
+        needed = {directory: size for directory, size in self._sizes.items() if self._needs_reserve(directory)}
+        return sum([size - self._held[directory] for directory, size in needed.items()])
 
-    def _is_due(self, directory: str) -> bool:
+    def _needs_reserve(self, directory: str) -> bool:
         """Test whether a ``directory`` needs its full reserve now.
 
         It does if it has a reserve file already, which may be too small, or if little space is free on its disk.
@@ -93,7 +94,7 @@ class SpaceReserve:
             return
         self.take_back()
         for directory, size in self._sizes.items():
-            if self._held[directory] < size and self._is_due(directory):
+            if self._held[directory] < size and self._needs_reserve(directory):
                 raise _none_left(directory)
 
     def lend(self) -> bool:
@@ -119,7 +120,7 @@ class SpaceReserve:
         """
         self.lent = False
         for directory, size in self._sizes.items():
-            if self._held[directory] < size and self._is_due(directory):
+            if self._held[directory] < size and self._needs_reserve(directory):
                 self._held[directory] = self._extended(directory, size)
 
     def _extended(self, directory: str, size: int) -> int:
