@@ -179,7 +179,7 @@ class DirectoryStorage:
             self.reader.read_scattered(ledger_id, log_id, records, lookup.found)
         return lookup.found
 
-    def learn(self) -> None:
+    def add_looked_up_rows(self) -> None:
         """Add the index rows that read threads have found to ``looked_up``.
 
         Leave out rows with an entry in a write cache, and rows of searches during which the index has changed.
@@ -217,7 +217,8 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
-        self._n_written += 1  # so that learn() does not cache rows that a search in progress finds for this ledger
+        # so that add_looked_up_rows() does not cache rows that a search in progress finds for this ledger
+        self._n_written += 1
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.

@@ -260,7 +260,7 @@ class LedgerStorage:
 
     def keep(self, run: EntryRun, epoch: int) -> EntryRun:
         directory = self._directory(run.ledger_id)
-        directory.learn()
+        directory.add_looked_up_rows()
         if epoch != self.epoch:
             # a checkpoint has emptied write caches since the read began.  The first entry was in none of them, so it is
             # the newest copy; a later entry may have been in one of them, so the read may have an older copy of it

@@ -364,7 +364,7 @@ PLANTS = (
     ),
     Plant(
         "a row looked up before a newer copy was written is kept", "storage/directory_storage.py",
-        "n_written == self._n_written", "True", _STORAGE, where="DirectoryStorage.learn",
+        "n_written == self._n_written", "True", _STORAGE, where="DirectoryStorage.add_looked_up_rows",
     ),
     Plant(
         "damage is not looked for again in the index", "storage/directory_storage.py",

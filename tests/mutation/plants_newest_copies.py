@@ -60,7 +60,8 @@ PLANTS = (
     Plant(
         "rows that were looked up hide newer copies in the write caches", "storage/directory_storage.py",
         "self._discard_cached(found)", "pass",
-        ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage"], where="DirectoryStorage.learn",
+        ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage"],
+        where="DirectoryStorage.add_looked_up_rows",
     ),
     Plant(
         "a flush that is forgotten lets older ones through", "storage/index/recent_blocks.py",

@@ -106,7 +106,7 @@ class DirectoryTests(SynchronousTestCase):
                 self.assertIsNone(directory.resident(1, 3, 4, 1000))
                 directory.load(1, 3, 0)
                 self.assertIsNone(directory.resident(1, 3, 4, 1000))
-                directory.learn()
+                directory.add_looked_up_rows()
             found = directory.resident(1, 3, 4, 1000)
             assert found is not None
             self.assertEqual((found.first, found.data), (3, run(1, 3, 4).data))
@@ -144,7 +144,7 @@ class DirectoryTests(SynchronousTestCase):
                     if moment == when == "flushed before it is learned":
                         self.flush()
                     if moment == "flushed before it is learned":
-                        self.directory.learn()
+                        self.directory.add_looked_up_rows()
                 self.assertIsNone(self.directory.looked_up.find(1, 5))
 
     def test_mixed_run(self) -> None:
@@ -153,7 +153,7 @@ class DirectoryTests(SynchronousTestCase):
         self.flush()
         directory = self.reopened()
         directory.load(1, 3, 0)
-        directory.learn()
+        directory.add_looked_up_rows()
         self.assertIsNotNone(directory.looked_up.find(1, 5))
         entries = [run(2, 0).entry(0), run(1, 5).entry(5)]
         directory.add(MixedRun([2, 1], [0, 5], [-1, -1], entries))
@@ -216,7 +216,7 @@ class DirectoryTests(SynchronousTestCase):
             self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
             self.assertIsNone(self.directory.looked_up.find(7, entry_id))
         self.directory.add(run(7, 6, 1, salt=2))
-        self.directory.learn()
+        self.directory.add_looked_up_rows()
         known = [self.directory.looked_up.find(7, entry_id) is not None for entry_id in range(11)]
         self.assertEqual(known, [True] * 6 + [False] + [True] * 3 + [False])  # not the one that was added again
         self.assertEqual([self.loaded(7, entry_id) for entry_id in (10, 11)], [None, None])
@@ -271,7 +271,7 @@ class DirectoryTests(SynchronousTestCase):
                 found = directory.load(7, entry_id, 1)
                 assert found is not None
                 self.assertEqual(found.entry(entry_id), entry(7, entry_id))
-            directory.learn()
+            directory.add_looked_up_rows()
             for entry_id in (4, 5, 298, 299):
                 self.assertIsNotNone(directory.looked_up.find(7, entry_id))
         self.assertEqual(alone, [1, 4, 2, 5])
@@ -307,7 +307,7 @@ class DirectoryTests(SynchronousTestCase):
         for _ in range(2000):
             directory.load(1, 3, 0)
         self.assertLessEqual(len(directory._found), 64)
-        directory.learn()
+        directory.add_looked_up_rows()
         self.assertEqual(len(directory._found), 0)
         self.assertLessEqual(directory.looked_up.cost, 1 << 16)
 
