@@ -90,15 +90,15 @@ PLANTS = (
     ),
     Plant(
         "half frames hold any memory", _FRAMES,
-        "self.n_bytes > self._limit", "False", _HALVES, where="HeldBytes.hold",
+        "self.n_bytes > self._limit", "False", _HALVES, where="HeldBytes.record",
     ),
     Plant(
         "a frame that has just begun is taken for an old one", _FRAMES,
-        "if begun: ...", "if False: ...", _HALVES, where="HeldBytes.hold",
+        "if begun: ...", "if False: ...", _HALVES, where="HeldBytes.record",
     ),
     Plant(
         "a half frame counts when its connection is gone", _CONNECTION,
-        "self._factory.incomplete.hold(self, 0)", "", _HALVES, where="ServerConnection.connectionLost",
+        "self._factory.incomplete.record(self, 0)", "", _HALVES, where="ServerConnection.connectionLost",
     ),
     Plant(
         "each connection dropped for its half frame is a line of the log", _FRAMES,
@@ -156,11 +156,11 @@ PLANTS = (
     ),
     Plant(
         "replies that are not read hold any memory", _CONNECTION,
-        "self._factory.unread.hold(self, self._unread)", "", _BIG, where="ServerConnection._count_unread",
+        "self._factory.unread.record(self, self._unread)", "", _BIG, where="ServerConnection._count_unread",
     ),
     Plant(
         "replies that were read count as unread", _CONNECTION,
-        "self._factory.unread.hold(self, 0)", "", _BIG, where="ServerConnection._all_accepted",
+        "self._factory.unread.record(self, 0)", "", _BIG, where="ServerConnection._all_accepted",
     ),
     Plant(
         "the requests of all connections take any time of a turn", "protocol/turns.py",

@@ -162,7 +162,7 @@ class ServerConnection(Protocol):
             self._break(self._decoder.error)
         elif self._decoder.ready:
             self.hold(self._held)
-        self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
+        self._factory.incomplete.record(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
         """Start the time limit for the rest of an incomplete frame; remove the limit if no frame has begun."""
@@ -177,7 +177,7 @@ class ServerConnection(Protocol):
         self._close()
         self._replies = []
         self._all_accepted()
-        self._factory.incomplete.hold(self, 0)
+        self._factory.incomplete.record(self, 0)
         self._factory.handshakes.ended(self)
         self._put_off = b""
         self._hello = self._socket = None
@@ -209,7 +209,7 @@ class ServerConnection(Protocol):
         if self._unread:
             self._factory.count_pending(-self._unread)
             self._unread = 0
-            self._factory.unread.hold(self, 0)
+            self._factory.unread.record(self, 0)
 
     def _count_unread(self, n_bytes: int) -> None:
         """Count reply bytes that wait in a full transport until the peer reads.
@@ -219,7 +219,7 @@ class ServerConnection(Protocol):
         if not self.closed:
             self._unread += n_bytes
             self._factory.count_pending(n_bytes)
-            self._factory.unread.hold(self, self._unread)
+            self._factory.unread.record(self, self._unread)
 
     def _go_on(self) -> None:
         if self._session is not None and self.state not in _ENDING:

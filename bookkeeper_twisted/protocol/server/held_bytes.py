@@ -54,7 +54,7 @@ class HeldBytes(Generic[C]):
         self._holding: dict[C, _Held] = {}
         self._dropping = False
 
-    def hold(self, connection: C, n_bytes: int, begun: bool = False) -> None:
+    def record(self, connection: C, n_bytes: int, begun: bool = False) -> None:
         """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
@@ -91,5 +91,5 @@ class HeldBytes(Generic[C]):
                 "{held} hold {n:,} bytes: dropping connections until it is less", held=self._held, n=self.n_bytes
             )
         self._dropped.value += 1
-        self.hold(heaviest, 0)
+        self.record(heaviest, 0)
         self._drop(heaviest)
