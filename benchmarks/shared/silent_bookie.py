@@ -52,4 +52,4 @@ class SilentBookie:
 
     def ids(self) -> RequestIds:
         """Those of another flow."""
-        return RequestIds(self.flow_ids.take())
+        return RequestIds(self.flow_ids.allocate())

@@ -69,7 +69,7 @@ class ConnectedTestCase(SynchronousTestCase):
         self.lost: list[ClientConnection] = []
         limits = ConnectionLimits(add_timeout=4.0, read_timeout=8.0)
         self.flow_ids = FlowIds()
-        self.ids = RequestIds(self.flow_ids.take())
+        self.ids = RequestIds(self.flow_ids.allocate())
         self.traffic = Traffic(self.clock.seconds)
         self.blocks: list[int] = []
         owner = ConnectionOwner(

@@ -123,7 +123,7 @@ class LeftoverTests(TlsLayerCase):
     def test_busy(self) -> None:
         """Nothing is left of connections over which requests were answered."""
         ends = self._pair()
-        asked = self._client().read(RequestIds(self.flow_ids.take()), 1, [0])
+        asked = self._client().read(RequestIds(self.flow_ids.allocate()), 1, [0])
         self.clock.advance(0)
         for _ in range(3):
             self._move(*ends)

@@ -46,7 +46,7 @@ class ConnectionPool:
 
     def new_flow(self) -> RequestIds:
         """Return the request ids of a new ledger handle (flow); :meth:`end_flow` releases them."""
-        return RequestIds(self.settings.flow_ids.take())
+        return RequestIds(self.settings.flow_ids.allocate())
 
     def end_flow(self, ids: RequestIds) -> None:
         """Make the id of a closed ledger handle available for another handle.

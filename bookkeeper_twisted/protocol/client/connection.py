@@ -112,7 +112,7 @@ class ClientConnection(Protocol):
             BatchReply: ClientConnection._batch_reply,
             ErrorResponse: ClientConnection._error_response,
         }
-        owner.traffic.follow(self.writer, self.in_flight)
+        owner.traffic.measure(self.writer, self.in_flight)
 
     # ---- requests ------------------------------------------------------------------------------------
 
@@ -280,7 +280,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def _take_ids(self, ids: RequestIds, count: int) -> int:
-        return ids.take(count, self.in_flight.is_pending)
+        return ids.allocate(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
         """Fail all outstanding requests of a ledger handle, in order, because it leaves the connection.

@@ -434,7 +434,7 @@ class InFlight:
         if ids.flow_id in self._flows:
             raise ValueError(f"flow id {ids.flow_id} is taken")
         flow = self._flows[ids.flow_id] = SendingFlow(ids)
-        self._flow_ids.hold(ids.flow_id)
+        self._flow_ids.retain(ids.flow_id)
         return flow
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:

@@ -30,7 +30,7 @@ class FlowIds:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def take(self) -> int:
+    def allocate(self) -> int:
         """Return a free flow id for a new ledger handle; the handle must pass it to :meth:`release` when it is closed.
 
         Until then, no other handle gets the id.
@@ -45,10 +45,10 @@ class FlowIds:
     def _advance(self) -> None:
         self._following = self._following % MAX_FLOW_ID + 1
 
-    def hold(self, flow_id: int) -> None:
+    def retain(self, flow_id: int) -> None:
         """Add a holder of a flow id, a connection that expects replies to the flow, so that no other flow gets the id.
 
-        :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
+        :raises KeyError: ``flow_id`` is free; :meth:`allocate` it first.
         """
         self._holders[flow_id] += 1
 
@@ -76,7 +76,7 @@ class RequestIds:
         self._sequence = sequence
         self._wrapped = False
 
-    def take(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
+    def allocate(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
         """Return the first of ``count`` consecutive request ids.
 
         :param is_pending: tests whether a reply to one of some consecutive ids is still expected; its arguments are the

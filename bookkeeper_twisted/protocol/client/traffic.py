@@ -30,7 +30,7 @@ class Traffic:
         self._writer: RequestWriter | None = None
         self._in_flight: InFlight | None = None
 
-    def follow(self, writer: RequestWriter, in_flight: InFlight) -> None:
+    def measure(self, writer: RequestWriter, in_flight: InFlight) -> None:
         """Begin to measure a connection that is now established.
 
         :param writer: the writer of the connection, which counts the written bytes.

@@ -31,7 +31,7 @@ class ColdCallTests(SynchronousTestCase):
         """Connects."""
         self.clock = Clock()
         flow_ids = FlowIds()
-        self.ids = RequestIds(flow_ids.take())
+        self.ids = RequestIds(flow_ids.allocate())
         owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda error: None)
         self.connection = ClientConnection(self.clock, V3, ConnectionLimits(), owner)
         self.transport = StringTransport()

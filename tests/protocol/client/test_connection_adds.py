@@ -320,7 +320,7 @@ class EndTests(MixedCase):
     def test_leave(self) -> None:
         """A flow that leaves fails its own requests; those of others go on, and late replies are dropped."""
         mine, ids = self.mix(KEYS), self.ids
-        self.ids = RequestIds(self.flow_ids.take())
+        self.ids = RequestIds(self.flow_ids.allocate())
         others = self.mix([(30, 0), (31, 0)])
         error = ClientClosedError()
         self.connection.leave(ids, error)

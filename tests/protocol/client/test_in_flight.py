@@ -26,7 +26,7 @@ class InFlightTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Ten adds, two reads, one call: 1,000, 60 and 40 bytes."""
         self.flow_ids = FlowIds()
-        self.ids = RequestIds(self.flow_ids.take())
+        self.ids = RequestIds(self.flow_ids.allocate())
         self.flight = InFlight(True, self.flow_ids)
         self.base = self.ids.flow_id << 32
         numbers = range(self.base, self.base + 10)
@@ -81,7 +81,7 @@ class InFlightTests(SynchronousTestCase):
 
     def test_leave(self) -> None:
         """A flow that leaves takes its own requests out; its replies are orphans until they come."""
-        other = RequestIds(self.flow_ids.take())
+        other = RequestIds(self.flow_ids.allocate())
         self._call(other, other.flow_id << 32, 5)
         kept = flow_of(self.flight, other)
         self.assertEqual([sent.order for sent in self.flight.leave(self.ids)], [1, 2, 3])
@@ -108,7 +108,7 @@ class KeyedInFlightTests(SynchronousTestCase):
     def test_leave(self) -> None:
         """The keys of a flow that left stay in use, but its id is free: no reply carries it."""
         flow_ids = FlowIds()
-        ids = RequestIds(flow_ids.take())
+        ids = RequestIds(flow_ids.allocate())
         flight = InFlight(False, flow_ids)
         ten = few_adds([7] * 10, range(10))
         flight.add(ids, ten, 1000, b"", None, 5.0, lambda *_: None, True)
@@ -130,7 +130,7 @@ class AmongOthersTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Five adds of one ledger, three of many, two reads, one call, and two adds again."""
         flow_ids = FlowIds()
-        self.ids = RequestIds(flow_ids.take())
+        self.ids = RequestIds(flow_ids.allocate())
         self.flight = InFlight(False, flow_ids)
         self._adds((7,) * 5, range(5), 500)
         self._adds((7, 8, 9), (5, 0, 0), 100)
@@ -239,7 +239,7 @@ class FlowTests(SynchronousTestCase):
         """One flow with three adds, over V3."""
         self.flow_ids = FlowIds()
         self.flight = InFlight(True, self.flow_ids)
-        self.ids = RequestIds(self.flow_ids.take())
+        self.ids = RequestIds(self.flow_ids.allocate())
         self.base = self.ids.flow_id << 32
         self._add(self.ids)
         self.flow_ids.release(self.ids.flow_id)

@@ -59,7 +59,7 @@ class AddsCase(SynchronousTestCase):
     def begin(self, numbered: bool = False) -> None:
         """Nothing was sent, on a new connection."""
         flow_ids = FlowIds()
-        self.ids, self.other = RequestIds(flow_ids.take()), RequestIds(flow_ids.take())
+        self.ids, self.other = RequestIds(flow_ids.allocate()), RequestIds(flow_ids.allocate())
         self.outstanding = InFlight(numbered, flow_ids)
 
     def send(
