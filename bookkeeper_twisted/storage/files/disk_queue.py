@@ -264,7 +264,7 @@ class DiskQueue:
                 self._begun.pop(number)(found)
         self._submit()
 
-    def rest(self) -> None:
+    def reset(self) -> None:
         """Wait for all reads and writes, and drop their results; keep the buffers for later use."""
         while self._begun and self._kernel is not None:
             self._wait()

@@ -344,7 +344,7 @@ class RowReader:
 
     def close(self) -> None:
         """Wait for the reads in progress, then close all entry logs."""
-        self.queue.rest()
+        self.queue.reset()
         files, self._files = self._files, {}
         for file in files.values():
             file.close()

@@ -188,7 +188,7 @@ class DiskQueueTests(SynchronousTestCase):
         file, data = self.file(64 * _PAGE)
         self.queue.begin([FileRange(file, 0, 64 * _PAGE)])
         self.queue.write(file, [data[_PAGE : 2 * _PAGE]], 0)
-        self.queue.rest()
+        self.queue.reset()
         self.assertEqual(file.pread(_PAGE, 0), data[_PAGE : 2 * _PAGE])
         self.queue.begin([FileRange(file, 5 * _PAGE, _PAGE)])
         (found,) = self.queue.take()
@@ -203,12 +203,12 @@ class DiskQueueTests(SynchronousTestCase):
         self.queue.begin(ranges)
         self.queue.take()
         before = [batch.buffer for batch in (*self.queue._batches, self.queue._taken) if batch is not None]
-        self.queue.rest()
+        self.queue.reset()
         self.queue.begin(ranges)
         self.queue.begin(ranges)
         after = [batch.buffer for batch in self.queue._batches]
         self.assertEqual({*map(id, after)}, {*map(id, before)})
-        self.queue.rest()
+        self.queue.reset()
         self.queue.close()
         self.assertEqual(self.queue._buffers, [])
 
@@ -243,7 +243,7 @@ class DiskQueueTests(SynchronousTestCase):
             self.assertEqual(self.assertRaises(OSError, queue.wait_for_writes).errno, errno.EBADF)
             self.assertEqual(victim.pread(len(data), 0), data)
             victim.close()
-            queue.rest()
+            queue.reset()
 
     def test_dropped(self) -> None:
         """A queue that is dropped with everything begun gives the kernel's queue back, once."""
