@@ -24,6 +24,9 @@ _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 _EVERY_SPACE = 6
 """The disk space and the URLs of bookies are requested only in every sixth sample of the cluster."""
 
+SEEN_SECONDS = 15.0
+"""Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
+
 _USUAL_ENSEMBLE = 3
 """The default ensemble size of a new ledger."""
 
@@ -37,7 +40,7 @@ class ClusterBookie:
 
     :ivar state: ``writable``, ``read-only`` or ``unavailable``.
     :ivar since: when this process first saw the bookie in this state, in seconds since the epoch; None if the state has
-        not changed since the process first listed the bookies.
+        not changed while this process listed the bookies, as it does while somebody looks at the console.
     :ivar rack: rack of the bookie; empty if this process does not know the rack.
     :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
     :ivar total, free: size and free space of its ledger disks in bytes; None if it does not answer, or is not writable.
@@ -71,6 +74,7 @@ class ClusterParts:
         self._spaces: Mapping[str, Any] = {}
         self._urls: dict[str, str] = {}
         self._samples = 0
+        self._sampled = -SEEN_SECONDS
 
     def sources(self) -> list[Source]:
         """Return the sources of the console that read from this object."""
@@ -83,6 +87,7 @@ class ClusterParts:
         """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie."""
         admin = await self._connect()
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
+        self._forget()
         known = await admin.all_bookies() | writable | read_only
         states = bookie_states(sorted(known), writable, read_only)
         self._note(states)
@@ -102,6 +107,14 @@ class ClusterParts:
             "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor)],
         }
 
+    def _forget(self) -> None:
+        """Forget states and disk space of bookies if the last sample is too old to tell when a state has changed."""
+        now = self._seconds()
+        if now - self._sampled > SEEN_SECONDS:
+            self._states.clear()
+            self._samples = 0
+        self._sampled = now
+
     def _note(self, states: Mapping[str, str]) -> None:
         """Record the present time for each bookie whose state has changed."""
         is_first = not self._states
@@ -114,7 +127,7 @@ class ClusterParts:
             del self._states[gone]
 
     async def _row(self, admin: BookKeeperAdmin, bookie_id: str, state: str, rack: str) -> ClusterBookie:
-        space = self._spaces.get(bookie_id)
+        space = self._spaces.get(bookie_id) if state == "writable" else None
         total, free = (space.total, space.free) if isinstance(space, DiskSpace) else (None, None)
         if bookie_id not in self._urls and state != "unavailable":
             try:

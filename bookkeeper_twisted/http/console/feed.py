@@ -20,6 +20,9 @@ from .sources import KnownState, RecordSource, Source, StateSource, dumped, memb
 INTERVAL = 1.0
 """Seconds between two readings of the sources."""
 
+LATE = 5.0
+"""Seconds that the reading of a state may take; after that, viewers are told that they see an earlier state."""
+
 MAX_VIEWERS = 16
 KEPT_CHANGES = 60
 KEPT_BYTES = 512 * 1024
@@ -79,6 +82,7 @@ class ConsoleFeed:
         self._known = {source.name: KnownState(source.rows) for source in self._states}
         self._counts: dict[str, list[int]] = {}
         self._reading: dict[str, Deferred[None]] = {}
+        self._began: dict[str, float] = {}
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
         self._snapshot: tuple[int, bytes] = (-1, b"")
         self._timer: IDelayedCall | None = None
@@ -103,12 +107,21 @@ class ConsoleFeed:
         :param last_event_id: id of the last event that the viewer has received; empty if it has received none.
         """
         if self._timer is None:
+            self._forget()
             self._sample()
         self._flush()
         missed = self._missed(last_event_id)
         self._viewers[viewer] = None
         for event in [self.snapshot()] if missed is None else missed:
             viewer.send(event)
+
+    def _forget(self) -> None:
+        """Forget the states that earlier viewers got, and read all states at the next sample.
+
+        They may be hours old, so the first viewer since then must not get them as the present states.
+        """
+        self._ticks, self._snapshot = 0, (-1, b"")
+        self._known = {source.name: KnownState(source.rows) for source in self._states}
 
     def leave(self, viewer: Viewer) -> None:
         """Remove a ``viewer``; if it was the last one, stop collecting data for the console."""
@@ -207,6 +220,7 @@ class ConsoleFeed:
         """Begin to read the states whose interval has passed; skip a state that is still being read."""
         for source in self._states:
             if self._ticks % source.every == 0 and source.name not in self._reading:
+                self._began[source.name] = self._clock.seconds()
                 reading = self._reading[source.name] = Deferred.fromCoroutine(self._read_into(source))
                 reading.addErrback(self._failed).addBoth(self._ended, source.name, reading)
                 if reading.called:
@@ -214,12 +228,20 @@ class ConsoleFeed:
         self._ticks += 1
         self._timer = self._clock.callLater(INTERVAL, self._tick)
 
+    def _note_late(self) -> None:
+        """Tell viewers, as the state ``late``, which states are earlier ones, and since when each is being read."""
+        now = self._clock.seconds()
+        late = {name: began for name in self._reading if now - (began := self._began[name]) >= LATE}
+        if late or "late" in self._known:
+            self._known.setdefault("late", KnownState("")).take(late)
+
     def _ended(self, _: object, name: str, reading: "Deferred[None]") -> None:
         if self._reading.get(name) is reading:
             del self._reading[name]
 
     def _tick(self) -> None:
         self._timer = None
+        self._note_late()
         self._flush()
         for viewer in list(self._viewers):
             if viewer.unread >= MOST_UNREAD or viewer.idle_for() >= PATIENCE:

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
+    SEEN_SECONDS,
     ClusterBookie,
     ClusterParts,
     mark_reason,
@@ -45,17 +46,37 @@ class ClusterTests(ConsoleClusterCase):
         rows = {row["id"]: row for row in self.read("cluster")["bookies"].values()}
         self.assertEqual([row["state"] for row in rows.values()], ["writable"] * 4)
         self.assertEqual({row["since"] for row in rows.values()}, {None})
-        self.clock.advance(50)
+        self.clock.advance(10)
         info = BookieServiceInfo((Endpoint("h", "10.0.0.9", 8080, "http"),))
         registration = self.cluster._registration
         self.result(registration.write_cookie("bookie-3", b"4\nbookieHost: \"x\"\n", None))
         self.result(self.cluster.stop_bookie("bookie-3"))
         self.result(registration.register_bookie("bookie-2", True, info))
         rows = {row["id"]: row for row in self.read("cluster")["bookies"].values()}
-        self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", 50.0))
+        self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", 10.0))
+        self.assertEqual((rows["bookie-3"]["total"], rows["bookie-2"]["free"]), (None, None))
         self.assertEqual((rows["bookie-2"]["state"], rows["bookie-2"]["url"]), ("read-only", "http://10.0.0.9:8080"))
         self.assertIsNone(rows["bookie-0"]["since"])
         self.assertEqual(rows["bookie-0"]["free"], 1 << 39)
+
+    def test_gap(self) -> None:
+        """It is not known since when a bookie is gone that was lost while nobody looked; disks are asked again."""
+        registration = self.cluster._registration
+        self.result(registration.write_cookie("bookie-3", b"4\nbookieHost: \"x\"\n", None))
+        self.read("cluster")
+        self.clock.advance(SEEN_SECONDS + 1)
+        self.result(self.cluster.stop_bookie("bookie-3"))
+        admin, asked = self.result(self.shared()), []
+        space = admin.disk_space
+
+        async def disk_space() -> object:
+            asked.append(1)
+            return await space()
+
+        self.patch(admin, "disk_space", disk_space)
+        rows = self.read("cluster")["bookies"]
+        self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", None))
+        self.assertEqual(asked, [1])
 
     def test_addresses(self) -> None:
         """The address of a bookie is not read again for each sample, but it is when the state has changed."""

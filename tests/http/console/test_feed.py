@@ -13,6 +13,7 @@ from bookkeeper_twisted.http.console.feed import (
     KEEP_ALIVE,
     KEPT_BYTES,
     KEPT_CHANGES,
+    LATE,
     LEAST_PATIENCE,
     MAX_VIEWERS,
     MOST_UNREAD,
@@ -105,6 +106,41 @@ class SampleTests(FeedCase):
         read = self.reads
         self.tick(5)
         self.assertEqual((self.reads, self.clock.getDelayedCalls()), (read, []))
+
+    def test_return(self) -> None:
+        """The first viewer after a time without any gets no state of that time; all are read at once."""
+        self.feed.leave(self.viewer())
+        self.clock.advance(3600)
+        waiting: Deferred[object] = Deferred()
+        rare, self.value = self.rare, waiting
+        (_, kind, data), *_ = (viewer := self.viewer()).events()
+        self.assertEqual((kind, "state" in data, self.rare - rare), ("snapshot", False, 1))
+        waiting.callback(2)
+        self.tick()
+        self.assertEqual([data["state"] for *_, data in viewer.events()], [2])
+
+    def test_old_snapshot(self) -> None:
+        """The first viewer after a time without any gets no snapshot of that time, even if nothing can be read yet."""
+        self.feed = ConsoleFeed(self.clock, [StateSource("state", self._read)])
+        self.feed.leave(self.viewer())
+        self.value = Deferred()
+        self.assertEqual([data for *_, data in self.viewer().events()], [{}])
+
+    def test_old_state(self) -> None:
+        """Viewers are told that a state which cannot be read for seconds is an earlier one, and when it is not."""
+        viewer = self.viewer()
+        self.tick()
+        waiting: Deferred[object] = Deferred()
+        began, self.value = self.clock.seconds(), waiting
+        self.tick(int(LATE) - 1)
+        self.assertNotIn("late", {name for *_, data in viewer.events() for name in data})
+        self.tick(2)
+        found = [data["late"] for *_, data in viewer.events() if "late" in data]
+        self.assertEqual(found, [{"state": began + INTERVAL}])
+        self.value = 3
+        waiting.callback(2)
+        self.tick()
+        self.assertIn({}, [data["late"] for *_, data in viewer.events() if "late" in data])
 
     def test_shared(self) -> None:
         """Ten viewers cost one sample an interval, and get the same bytes."""
