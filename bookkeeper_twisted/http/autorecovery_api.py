@@ -28,27 +28,31 @@ _DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
 _RECOVERY_BODY = '{"bookie_src" : ["<bookie id>"], "delete_cookie" : false}'
 _LEDGERS_AT_ONCE = 4
 _LOGGED = 20
+_MOST_FAILED = 20
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
 @attrs.define(eq=False)
 class RunningOperation:
-    """A decommission or a recovery that continues after the answer to the request that has started it.
+    """A decommission or a recovery that continues after the answer to the request that has started it, or has failed.
 
     :ivar began: time of the start, in seconds of the clock.
     :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
+    :ivar failure: why it has failed; empty while it continues.
     """
 
     name: str
     began: float
     running: Deferred[None] | None = None
     remaining: Remaining | None = None
+    failure: str = ""
 
 
 class AutorecoveryApi:
     """Answers HTTP requests about the autorecovery of a cluster.
 
-    :ivar operations: the decommissions and recoveries that requests have begun and that have not ended, by name.
+    :ivar operations: the decommissions and recoveries that requests have begun, by name: those that continue, and the
+        newest ones that have failed.
     """
 
     _log = Logger()
@@ -168,7 +172,7 @@ class AutorecoveryApi:
         if not isinstance(bookie_id, str) or not isinstance(delete, bool):
             return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
         name = f"decommission of bookie {bookie_id}"
-        if name not in self.operations:
+        if not self._continues(name):
             client = await self._connect()
             work = Decommission(self._clock, client.client.metadata, bookie_id)
             await work.check()
@@ -185,6 +189,8 @@ class AutorecoveryApi:
                 "{n} ledgers still need bookie {bookie_id}: {blockers}", n=len(remaining.blockers),
                 bookie_id=work.bookie_id, blockers=dict(islice(remaining.blockers.items(), _LOGGED)),
             )  # fmt: skip
+            failure = f"without progress, {len(remaining.blockers)} ledgers still need the bookie"
+            self._keep(self.operations[name], failure)
             return
         if delete:
             await client.delete_cookie(work.bookie_id)
@@ -211,7 +217,7 @@ class AutorecoveryApi:
         if not isinstance(delete, bool):
             return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
         name = f"recovery of {', '.join(sorted(check_bookie_id(bookie_id) for bookie_id in bookies))}"
-        if name not in self.operations:
+        if not self._continues(name):
             admin = await self._connect()
             recovery = BookieRecovery.assembled(self._clock, admin, bookies, ReplicationMetrics(Instruments()))
             if delete:
@@ -242,16 +248,29 @@ class AutorecoveryApi:
     # -- operations that continue after the answer --
 
     def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
-        if name in self.operations:
+        if self._continues(name):
             return  # another request has begun the same operation while this request was checked
         operation = self.operations[name] = RunningOperation(name, self._clock.seconds())
         running = operation.running = Deferred.fromCoroutine(work())
-        running.addErrback(self._failed, name).addCallback(self._ended, name)
+        running.addCallbacks(self._ended, self._failed, (operation,), {}, (operation,))
 
-    def _ended(self, _: None, name: str) -> None:
-        del self.operations[name]
+    def _continues(self, name: str) -> bool:
+        return name in self.operations and not self.operations[name].failure
 
-    def _failed(self, failure: Failure, name: str) -> None:
+    def _ended(self, _: None, operation: RunningOperation) -> None:
+        if not operation.failure:
+            del self.operations[operation.name]
+
+    def _keep(self, operation: RunningOperation, failure: str) -> None:
+        """Keep an operation that has failed, with the reason, and forget the oldest one if too many are kept."""
+        operation.failure = failure
+        failed = [each.name for each in self.operations.values() if each.failure]
+        for oldest in failed[:-_MOST_FAILED]:
+            del self.operations[oldest]
+
+    def _failed(self, failure: Failure, operation: RunningOperation) -> None:
+        name = operation.name
+        self._keep(operation, failure.getErrorMessage() or failure.type.__name__)
         if failure.check(BookKeeperError):
             self._log.error("the {name} failed: {error}", name=name, error=failure.getErrorMessage())
         elif not failure.check(CancelledError):

@@ -54,6 +54,47 @@ PLANTS = (
         "if self._timer is None: ...", "self._sample()", _FED, where="ConsoleFeed.join",
     ),
     Plant(
+        "a viewer gets states of hours ago as present", _FEED,
+        "self._forget()", "pass", _FED, where="ConsoleFeed.join",
+    ),
+    Plant(
+        "the snapshot of hours ago is sent again", _FEED,
+        'self._ticks, self._snapshot = 0, (-1, b"")', "self._ticks = 0", _FED, where="ConsoleFeed._forget",
+    ),
+    Plant(
+        "a bookie that was lost unseen is lost since now", _CLUSTER,
+        "self._states.clear()", "pass", _SURVEYED, where="ClusterParts._forget",
+    ),
+    Plant(
+        "disks are those of hours ago", _CLUSTER,
+        "self._samples = 0", "pass", _SURVEYED, where="ClusterParts._forget",
+    ),
+    Plant(
+        "a lost bookie has space", _CLUSTER,
+        'state == "writable"', "True", _SURVEYED, where="ClusterParts._row",
+    ),
+    Plant(
+        "a state that cannot be read seems to be the present one", _FEED,
+        "self._note_late()", "pass", _FED, where="ConsoleFeed._tick",
+    ),
+    Plant(
+        "a state seems late for ever", _FEED,
+        'late or "late" in self._known', "late", _FED, where="ConsoleFeed._note_late",
+    ),
+    Plant(
+        "a decommission that has failed is forgotten", "http/autorecovery_api.py",
+        "operation.failure = failure", "pass", ["tests.http.console.test_assembly"], where="AutorecoveryApi._keep",
+    ),
+    Plant(
+        "a decommission that has failed cannot be begun again", "http/autorecovery_api.py",
+        "not self.operations[name].failure", "True", ["tests.http.console.test_assembly"],
+        where="AutorecoveryApi._continues",
+    ),
+    Plant(
+        "a number in an event has no format", _EVENTS,
+        'name != "log_flattened"', "True", ["tests.http.console.test_events"], where="EventLog.__call__",
+    ),
+    Plant(
         "samples go on while nobody looks", _FEED,
         "if self._viewers: ...", "self._sample()", _FED, where="ConsoleFeed._tick",
     ),

@@ -119,7 +119,7 @@ class BookieParts:
 
 
 def operations_value(operations: Mapping[str, RunningOperation], now: float) -> list[object]:
-    """Return the running decommissions and recoveries as JSON, with the ledgers that each decommission waits for.
+    """Return running and failed decommissions and recoveries as JSON, with the ledgers that decommissions wait for.
 
     :param operations: the decommissions and recoveries, by name.
     :param now: the time, in seconds of the clock.
@@ -128,6 +128,7 @@ def operations_value(operations: Mapping[str, RunningOperation], now: float) -> 
         {
             "name": each.name,
             "began": each.began,
+            **({"failure": each.failure} if each.failure else {}),
             **(_remaining(each.remaining, now - each.began) if each.remaining is not None else {}),
         }
         for each in operations.values()

@@ -90,7 +90,9 @@ class EventLog:
             self.lines.append(line if len(line) <= LONGEST else line[:LONGEST] + "\n")
         kind = _kind_of(str(event.get("log_namespace", "")), level)
         if kind:
-            text = without_credentials(formatEvent(event))[:LONGEST]
+            # If another observer has flattened the event, formatEvent() ignores the formats of numbers.
+            whole = {name: value for name, value in event.items() if name != "log_flattened"}
+            text = without_credentials(formatEvent(whole))[:LONGEST]
             found = ConsoleEvent(self._seconds(), level.name, kind, text)
             self.events.append(found)
             if self._file is not None:

@@ -93,7 +93,8 @@ def compared(replicas: Sequence[Replica]) -> Mapping[str, object]:
     elif same == len(rows):
         verdict = f"all {same} replicas are the same"
     else:
-        verdict = f"{same} of {len(rows)} replicas are the same"
+        bad = [str(row["bookie"]) for row in rows if row["same"] is not True]
+        verdict = f"{len(bad)} of {len(rows)} replicas are missing, damaged or different: {', '.join(bad)}"
     return {"verdict": verdict, "same": bool(rows) and same == len(rows), "replicas": rows}
 
 

@@ -5,6 +5,7 @@ import json
 from twisted.logger import globalLogPublisher
 
 from bookkeeper_twisted.autorecovery.operations.decommission import MARKED
+from bookkeeper_twisted.http.console.feed import INTERVAL
 from bookkeeper_twisted.http.site import make_autorecovery_site
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
@@ -43,6 +44,31 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.result(self.marks.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])
+
+    def test_failed_operation(self) -> None:
+        """A decommission that has failed says why, until the same is begun again."""
+        self.client.metadata.auditing.stand("bookie-2", lambda elected: None)
+        body = '{"bookie_src": "gone:1", "delete_cookie": true}'
+        for _ in range(2):
+            self.assertEqual(self.ask("/api/v1/autorecovery/decommission", "PUT", body).status, 200)
+            self.clock.pump([0.0] * 60 + [INTERVAL])
+            (found,) = self.json("stream")["operations"]
+            self.assertEqual(found["failure"], "no cookie of bookie gone:1")
+        self.flushLoggedErrors()
+        registration = self.client.metadata.registration
+        self.result(registration.write_cookie("gone:1", b"5\n", None))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", body)
+        self.clock.pump([0.0] * 60 + [INTERVAL])
+        self.assertEqual(self.json("stream")["operations"], [])
+
+    def test_stuck_operation(self) -> None:
+        """A decommission that is given up says how many ledgers still need the bookie."""
+        self.client.metadata.auditing.stand("bookie-2", lambda elected: None)
+        self.result(self.marks.mark(3, ("gone:1",), 5))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1"}')
+        self.clock.pump([60.0] * 200)
+        (found,) = self.json("stream")["operations"]
+        self.assertEqual(found["failure"], "without progress, 1 ledgers still need the bookie")
 
     def test_pages(self) -> None:
         """It has the page, the ledgers, and a bundle."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.internet.defer import execute
 from twisted.internet.task import Clock
-from twisted.logger import LogEvent, Logger, LogLevel
+from twisted.logger import LogEvent, Logger, LogLevel, eventAsJSON
 
 from bookkeeper_twisted.http.console.event_file import EventFile
 from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog
@@ -55,6 +55,13 @@ class EventLogTests(HttpCase):
         first, second = self.log.events.after(0)
         self.assertEqual(first[:4], (NOW, "info", "state", f"read-only: zk://{MASK}@host/l"))
         self.assertEqual(len(second.text), LONGEST)
+
+    def test_flattened(self) -> None:
+        """A number has the format of its line, also if an observer that writes JSON has flattened the event before."""
+        event = logged("after {seconds:.1f} s", seconds=0.03971)
+        eventAsJSON(event)
+        self.log(event)
+        self.assertEqual([each.text for each in self.log.events.after(0)], ["after 0.0 s"])
 
     def test_lines(self) -> None:
         """All lines of the log are kept as JSON, of bounded length, with masked secrets."""

@@ -132,7 +132,8 @@ class LedgerTests(ConsoleClusterCase):
         entries = self.cluster.bookies[first].entries[ledger_id]
         entries[0] = entries[0][:-1] + b"X"
         found = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")
-        self.assertEqual((found["verdict"], found["same"]), ("1 of 2 replicas are the same", False))
+        self.assertEqual(found["verdict"], f"1 of 2 replicas are missing, damaged or different: {first}")
+        self.assertFalse(found["same"])
         damaged, whole = found["replicas"]
         self.assertTrue(damaged["verdict"].startswith("wrong digest"), damaged)
         self.assertEqual((damaged["same"], damaged["differsAt"] is None, whole["verdict"]), (False, False, "ok"))

@@ -9,6 +9,7 @@ from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.sealing import sealed
 
 _PAYLOAD = bytes(range(100))
+_BAD = "replicas are missing, damaged or different"
 
 
 class ComparisonTests(SynchronousTestCase):
@@ -44,13 +45,13 @@ class ComparisonTests(SynchronousTestCase):
         """Of a replica with a wrong digest the payload is compared; it differs even if only its head does."""
         for at, expected in ((36 + 50, 50), (10, None), (33, None)):
             self.assertEqual(self.compare(self.stored(), self.damaged(at), self.stored()),
-                             ("2 of 3 replicas are the same", [(True, None), (False, expected), (True, None)]))
+                             (f"1 of 3 {_BAD}: b1", [(True, None), (False, expected), (True, None)]))
 
     def test_odd_one_first(self) -> None:
         """What most valid replicas have is right, whatever the first one has."""
         other = self.stored(_PAYLOAD[:77] + b"!" + _PAYLOAD[78:])
         self.assertEqual(self.compare(other, *[self.stored()] * 3),
-                         ("3 of 4 replicas are the same", [(False, 77), *[(True, None)] * 3]))
+                         (f"1 of 4 {_BAD}: b0", [(False, 77), *[(True, None)] * 3]))
 
     def test_none(self) -> None:
         """Without a valid replica nothing can be compared."""

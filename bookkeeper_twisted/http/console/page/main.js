@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count } from "/console/format.js";
+import { bytes, count, time } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -49,8 +49,10 @@ function navigate() {
 }
 
 function summary() {
-  const { bookie: own, cluster, repair: marks, operations } = state;
-  const parts = [];
+  const { bookie: own, cluster, repair: marks, operations, late } = state;
+  const parts = [],
+    since = late?.cluster || late?.repair;
+  if (since) parts.push(`what is said of the cluster is OLD: reading it takes since ${time(since)}`);
   if (own?.readOnly) parts.push(`this bookie is READ-ONLY: ${own.reasons.map((each) => each.text).join("; ")}`);
   else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
   if (cluster?.bookies) {
@@ -66,7 +68,8 @@ function summary() {
       `${of("unavailable").length} lost`,
     );
   } else if (cluster?.error) parts.push(`the cluster cannot be read: ${cluster.error}`);
-  if (operations) parts.push(`${operations.filter((each) => each.name.startsWith("decommission")).length} draining`);
+  const running = (operations || []).filter((each) => each.name.startsWith("decommission") && !each.failure);
+  if (operations) parts.push(`${running.length} draining`);
   if (marks?.count !== undefined)
     parts.push(`${count(marks.count)} ledgers under-replicated`, `${marks.unavailable} unavailable`);
   return parts.join(", ") || "connected";

@@ -34,7 +34,7 @@ export const bookie = {
       ["at", (row) => time(row[0])],
       ["operation", (row) => row[1]],
       ["client", (row) => row[2]],
-      ["ledger", (row) => h("a", { href: `#/ledger?id=${row[3]}` }, String(row[3]))],
+      ["ledger", (row) => (row[3] < 0 ? "" : h("a", { href: `#/ledger?id=${row[3]}` }, String(row[3])))],
       [
         "entry",
         (row) => (row[4] < 0 ? "" : h("a", { href: `#/entry?ledger=${row[3]}&entry=${row[4]}` }, String(row[4]))),

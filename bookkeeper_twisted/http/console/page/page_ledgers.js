@@ -76,8 +76,12 @@ export const ledgers = {
       ],
       async () => {
         if (after === null || !root.contains(table.element)) return false;
+        if (after === -1) seen.textContent = "reading";
         const answer = await act(() => get(`/api/v1/console/ledgers?after=${after}&${wanted}`));
-        if (!answer) return false;
+        if (!answer) {
+          if (after === -1) seen.textContent = "the ledgers cannot be read";
+          return false;
+        }
         after = answer.next;
         scanned += answer.scanned;
         table.rows.push(...answer.ledgers);

@@ -25,7 +25,11 @@ const QUESTIONS = [
       !operations
         ? ""
         : operations
-            .map((each) => `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`)
+            .map((each) =>
+              each.failure
+                ? `${each.name}: FAILED, begin it again: ${each.failure}`
+                : `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`,
+            )
             .join("; ") || "none runs in this process",
   ],
   [
@@ -82,6 +86,9 @@ const QUESTIONS = [
   ],
 ];
 
+const OF_BOOKIE = ["#/bookie", "#/disk", "#/logs"];
+const OTHERS = "this process has no bookie: its own console knows";
+
 export const overview = {
   title: "Overview",
   open(root) {
@@ -98,9 +105,12 @@ export const overview = {
     );
     return {
       update: (state) =>
-        QUESTIONS.forEach(([, , answer], index) => {
-          const text = answer(state);
-          if (cells[index].textContent !== text) cells[index].textContent = text;
+        QUESTIONS.forEach(([, href, answer], index) => {
+          const isElsewhere = OF_BOOKIE.includes(href) && state.throttles && !("work" in state);
+          const text = isElsewhere ? OTHERS : answer(state);
+          if (cells[index].textContent === text) return;
+          cells[index].textContent = text;
+          cells[index].closest("tr").querySelector("a").href = isElsewhere ? "#/bookies" : href;
         }),
     };
   },

@@ -54,12 +54,14 @@ function operationsOf(operations) {
       null,
       h("strong", null, each.name),
       `, since ${ago(each.began)}`,
-      each.found === undefined
+      each.failure
+        ? h("span", { class: "bad" }, `: FAILED, begin it again: ${each.failure}`)
+        : each.found === undefined
         ? ": at work"
         : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ends in ${duration(each.eta)} `,
-      each.found ? bar(each.found - each.left, each.found, each.name) : null,
+      each.found && !each.failure ? bar(each.found - each.left, each.found, each.name) : null,
     ),
-    each.blockers?.length
+    each.blockers?.length && !each.failure
       ? smallTable(
           "It waits for",
           [
@@ -338,7 +340,8 @@ export const disk = {
         found.replaceChildren(
           ...value.collection.directories.map(({ directory }) => {
             const place = h("div", null, "counting");
-            act(() => countLedgers(directory, place));
+            const disk = (state.bookie?.disks || []).find((each) => directory.startsWith(`${each.directory}/`));
+            act(() => countLedgers(directory, place, disk));
             return h("section", null, h("h3", null, directory), place);
           }),
         );
@@ -347,7 +350,14 @@ export const disk = {
   },
 };
 
-async function countLedgers(directory, place) {
+/** What the disk of a directory has beside its entry logs: indexes, journals, and files of others. */
+const besides = (disk, all) =>
+  disk
+    ? ` The disk has ${bytes(disk.total - disk.free)} used of ${bytes(disk.total)}: ` +
+      `${bytes(Math.max(disk.total - disk.free - all, 0))} are other files, such as indexes, journals and those of others.`
+    : "";
+
+async function countLedgers(directory, place, disk) {
   const totals = new Map();
   let after = -1,
     logsSeen = 0;
@@ -373,7 +383,7 @@ async function countLedgers(directory, place) {
     }),
   );
   place.replaceChildren(
-    h("p", null, `${count(totals.size)} ledgers hold ${bytes(all)} in ${count(logsSeen)} entry logs.`),
+    h("p", null, `${count(totals.size)} ledgers hold ${bytes(all)} in ${count(logsSeen)} entry logs.${besides(disk, all)}`),
     smallTable(
       "The largest",
       [

@@ -1,0 +1,115 @@
+"""The console in a real browser, over states that a test makes: what is late, has failed, or is elsewhere."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import SkipTest
+
+from twisted.internet import reactor
+from twisted.internet.interfaces import IReactorTCP
+from twisted.internet.threads import deferToThread
+from twisted.trial.unittest import TestCase
+
+from benchmarks.shared.browser import missing
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+from .test_console import Visit
+
+_ANSWERED = """
+const answers = %s, real = window.fetch;
+window.fetch = (path, options) => {
+  const found = Object.entries(answers).find(([begin]) => path.startsWith(begin));
+  if (!found) return real(path, options);
+  if (typeof found[1] !== 'string') return Promise.resolve(new Response(JSON.stringify(found[1])));
+  const start = (controller) => controller.enqueue(new TextEncoder().encode(found[1]));
+  return Promise.resolve(new Response(new ReadableStream({ start })));
+};
+"""
+"""A script that answers requests of the page, by the beginning of their paths; a text is a stream that does not end."""
+
+_STREAM = "/api/v1/console/stream"
+_CLUSTER = {"bookies": {"b:1": {"id": "b:1", "state": "writable", "total": 10, "free": 5, "since": None}}, "safe": []}
+
+
+class ConsoleStatesTests(TestCase):
+    """The files of the page come from a server, and what they show from a test."""
+
+    timeout = 120
+
+    def setUp(self) -> Any:
+        if lacking := missing():
+            raise SkipTest(lacking)
+        tcp: Any = IReactorTCP(reactor)
+        port = tcp.listenTCP(0, make_site(FakeBookieAdmin(), reactor), interface="127.0.0.1")
+        self.addCleanup(port.stopListening)
+        return self.open(f"http://127.0.0.1:{port.getHost().port}")
+
+    async def open(self, url: str) -> None:
+        """Start the browser."""
+        self.visit = await deferToThread(Visit, url, Path(tempfile.gettempdir()))
+        self.addCleanup(deferToThread, self.visit.close)
+
+    def given(self, state: object, **answers: object) -> None:
+        """Let the pages that are opened next have a state, and answers to some requests."""
+        event = f"id: 1-1\nevent: snapshot\ndata: {json.dumps(state)}\n\n"
+        made = {_STREAM: event} | {f"/api/v1/console/{name}": answer for name, answer in answers.items()}
+        source = _ANSWERED % json.dumps(made)
+        self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+
+    async def test_late(self) -> None:
+        """While the cluster cannot be read, the line says that what it has of the cluster is old, and since when."""
+        await deferToThread(self._late)
+
+    def _late(self) -> None:
+        self.given({"work": None, "cluster": _CLUSTER, "late": {"cluster": 1_700_000_000}})
+        self.visit.home()
+        line = self.visit.wait("#line", "1 live")
+        self.assertTrue(line.startswith("what is said of the cluster is OLD: reading it takes since 2023-11-1"), line)
+
+    async def test_failed(self) -> None:
+        """The overview says why a decommission has failed, and does not count it as draining."""
+        await deferToThread(self._failed)
+
+    def _failed(self) -> None:
+        failed = {"name": "decommission of bookie b:2", "began": 1_700_000_000, "failure": "no ZooKeeper", "left": 3}
+        self.given({"work": None, "operations": [failed]})
+        self.visit.home()
+        self.visit.wait("#line", "0 draining")
+        self.visit.wait("main table", "decommission of bookie b:2: FAILED, begin it again: no ZooKeeper")
+        self.visit.click("Why does the decommission not end?")
+        self.visit.wait("main", "FAILED, begin it again: no ZooKeeper")
+
+    async def test_elsewhere(self) -> None:
+        """In a process without a bookie, questions that only a bookie can answer lead to the bookies."""
+        await deferToThread(self._elsewhere)
+
+    def _elsewhere(self) -> None:
+        self.given({"throttles": {"limiters": {}}, "cluster": _CLUSTER})
+        self.visit.home()
+        self.visit.wait("main table", "this process has no bookie")
+        self.visit.click("Who holds this disk?")
+        self.visit.wait("main", "1 of 1 bookies")
+
+    async def test_disk(self) -> None:
+        """The page of a disk says how much of it is no entry log; a slow request may have no ledger."""
+        await deferToThread(self._disk)
+
+    def _disk(self) -> None:
+        disk = {"directory": "/d", "total": 1 << 30, "free": 0, "growthPerDay": None, "daysUntilFull": 0}
+        slow = {"last": 1, "records": [[1_700_000_000, "BOOKIE_INFO", "c", -1, -1, 1, 7.0, "a read of the disk"]]}
+        own = {"reasons": [], "disks": [disk], "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
+        work = {"collection": {"directories": [{"directory": "/d/current"}]}}
+        self.given(
+            {"bookie": own, "work": work, "slow": [slow]},
+            disk_ledgers={"ledgers": {"7": 1 << 20}, "logs": 1, "left": 0, "next": None},
+            ledger={"state": "CLOSED", "custom": {}},
+        )  # fmt: skip
+        self.visit.ask("Who holds this disk?")
+        self.visit.wait("#holders", "1.0 GiB used of 1.0 GiB: 1023 MiB are other files")
+        self.visit.ask("Why is this bookie read-only?")
+        self.visit.wait("main", "BOOKIE_INFO")
+        script = "return [...document.querySelectorAll('main a')].map(each => each.hash)"
+        links = self.visit.driver.execute_script(script)
+        self.assertNotIn("#/ledger?id=-1", links)
