@@ -270,7 +270,7 @@ class AutorecoveryApi:
 
     def _failed(self, failure: Failure, operation: RunningOperation) -> None:
         name = operation.name
-        self._keep(operation, failure.getErrorMessage() or failure.type.__name__)
+        self._keep(operation, failure.getErrorMessage() or repr(failure.value))
         if failure.check(BookKeeperError):
             self._log.error("the {name} failed: {error}", name=name, error=failure.getErrorMessage())
         elif not failure.check(CancelledError):

@@ -201,7 +201,7 @@ PLANTS = (
     ),
     Plant(
         "events show credentials", _EVENTS,
-        "without_credentials(formatEvent(event))", "formatEvent(event)", ["tests.http.console.test_events"],
+        "without_credentials(formatEvent(whole))", "formatEvent(whole)", ["tests.http.console.test_events"],
         where="EventLog.__call__",
     ),
     Plant(
