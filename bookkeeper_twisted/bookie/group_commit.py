@@ -5,10 +5,10 @@ journal thread *drains* the queue: it writes all queued records by one ``write_g
 it, and reports the group to the reactor thread by one call.  As long as the queue is not empty, the journal thread
 writes the next group without waiting for the reactor thread.
 
-If the journal thread is idle, all records that one turn of the reactor appends are one group, which is written at the
-end of this turn.  The reactor thread begins the write of a small group itself, which saves two hand-overs between
-threads (:meth:`.IStorageExecutor.write`).  If the group becomes too large for that, the journal thread writes it at
-once, before the turn ends.
+If the journal thread is idle, the records that are appended in one turn of the reactor are collected.  At the end of
+the turn, the reactor thread submits them as one small group to the kernel, without waiting for the disk, which saves
+two hand-overs between threads (:meth:`.IStorageExecutor.write`).  If more than :data:`AT_ONCE_BYTES` are collected, the
+journal thread writes them immediately, before the turn ends.
 
 There is one *token*, which stands for the right to write.  Only the thread that has taken the token may write.  So
 groups are written one after the other, and their completions are called in this order.

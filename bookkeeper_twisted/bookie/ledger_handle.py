@@ -237,7 +237,8 @@ class LacWatches:
         The caller has checked that the LAC is not above ``previous_lac`` yet.
 
         :param timeout: maximum number of seconds to wait.
-        :returns: the result of :meth:`.IBookie.wait_lac`.
+        :returns: fires with the time in ms at which the LAC rose, or with None if it did not (see
+            :meth:`.IBookie.wait_lac`).
         """
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))

@@ -21,7 +21,7 @@ _IDS = struct.Struct(">qq")
 _LAC = struct.Struct(">q")
 
 NOWHERE: Mapping[int, int] = MappingProxyType({})
-"""The empty map, for the parameter ``elsewhere`` of :meth:`.Entries.split`: no ledger is an exception."""
+"""The empty map, for the parameter ``elsewhere`` of :meth:`.Entries.split`: the same rule holds for all ledgers."""
 
 T = TypeVar("T")
 

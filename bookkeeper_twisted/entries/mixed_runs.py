@@ -119,7 +119,10 @@ class RunSequence:
         return list(map(of_run, self._runs))
 
     def part_numbers(self, n: int) -> Sequence[int]:
-        """Return 0 to ``n`` - 1: :meth:`split` into ``n`` parts may put runs into each of these parts."""
+        """Return the numbers of all ``n`` parts, as entries of several ledgers may belong to any of them.
+
+        See :meth:`.Entries.part_numbers`.
+        """
         return range(n)
 
     def split(self, n: int, elsewhere: Mapping[int, int] = NOWHERE) -> "Iterator[tuple[int, RunSequence]]":

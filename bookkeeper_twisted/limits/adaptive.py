@@ -255,9 +255,9 @@ class ISpeedLimits(Interface):
 
 @implementer(ISpeedLimits)
 class SpeedLimits:
-    """The limiters of a process together with their adaptive control.
+    """The speed limits of a process's background jobs, and the control that changes them with the load.
 
-    :param jobs: returns the jobs that use the limiters.
+    :param jobs: returns the jobs that run now, such as compaction and replication.
     """
 
     def __init__(

@@ -112,7 +112,8 @@ class DirectoryStorage:
         # compactions and deletions of ledgers
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        self._rows: dict[int, tuple[int, FoundRows]] = {}  # by ledger: the index rows that its last search found
+        # by ledger: the rows that the last search of the index for this ledger found, and _n_written at that time
+        self._rows: dict[int, tuple[int, FoundRows]] = {}
 
     # -- reactor thread --
 

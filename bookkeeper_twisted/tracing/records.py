@@ -11,13 +11,16 @@ from .interfaces import ITracer
 from .spans import Begun, IRecord, Span
 
 MOST_RECORDS = 256
-"""When this many records wait, their spans are made without waiting for the timer; this takes about 2 ms."""
+"""Number of kept records of ended operations at which their spans are made at once, before the next timer call.
+
+To make the spans of as many records takes about 2 ms.
+"""
 
 INTERVAL = 0.5
 """Maximum number of seconds for which a record is kept before its spans are made."""
 
 BURST = 0.1
-"""Seconds: after a pause, as many traces as are permitted in this time may begin at once."""
+"""Size of a burst of traces, in seconds: after a pause, as many as are permitted in 0.1 s may begin at once."""
 
 
 class TraceRecords:

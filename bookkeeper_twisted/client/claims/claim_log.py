@@ -183,7 +183,7 @@ class ClaimLog:
         return blocked.result
 
     def _withdraw(self, blocked: _Blocked) -> None:
-        """Remove a thread that waits for memory from the queue; do nothing if it has got the memory already."""
+        """Remove from the queue a thread that waits for memory; do nothing if the thread has got the memory already."""
         with self._lock:
             if blocked in self._blocked:
                 self._blocked.remove(blocked)

@@ -187,7 +187,9 @@ class BookieSocket:
         return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Test whether a flow (ledger handle) has outstanding requests; if so, register a callback for their end.
+        """Test whether the ledger handle with the request ids ``ids`` has outstanding requests on this connection.
+
+        If so, ``quiet`` is called when the last of them has ended.
 
         See :meth:`~bookkeeper_twisted.protocol.client.in_flight.InFlight.waits` for parameters and errors.
         """

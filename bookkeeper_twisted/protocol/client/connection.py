@@ -169,10 +169,11 @@ class ClientConnection(Protocol):
     def read(
         self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
     ) -> "Deferred[list[ReadReply]]":
-        """Send reads of entries of one ledger, all in one write; the reads have no flags.
+        """Send a request for each of several entries of one ledger, all by one call of the transport, without flags.
 
-        :param entry_ids: the entries to read, at least one.  If the protocol has no request numbers, :meth:`can_read`
-            must be True for them.
+        :param ids: gives each V3 request its number.
+        :param entry_ids: the entries to read, at least one.  In V2, whose reads have no numbers, :meth:`can_read` must
+            be True for them.
         :param context: the request context (string keys and values) of the first request; ignored in V2.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection

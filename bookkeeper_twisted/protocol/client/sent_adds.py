@@ -14,7 +14,10 @@ import attrs
 from ...codec.runs import AddReplies
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
-"""``done(bookie_id, indexes, error)``: the outcome of the adds with these indexes; called once for each add."""
+"""``done(bookie_id, indexes, error)``: reports the outcome of one or more adds by their indexes in the sent batch.
+
+Each add is reported once.
+"""
 
 Key = Any
 """The key that matches a reply with an add: ledger and entry, or the number of the request."""

@@ -19,9 +19,9 @@ When a bookie starts, many honest clients connect at the same time.
 """
 
 MOST_TIMES = 3
-"""If there are more handshakes than this many times the limit, the oldest is dropped, whatever its age.
+"""If the number of unfinished handshakes is above the limit times this factor, the oldest is dropped, whatever its age.
 
-If there are fewer, but more than the limit, only handshakes older than :data:`SECONDS_AT_LEAST` are dropped.
+If it is below that, but above the limit, only handshakes older than :data:`SECONDS_AT_LEAST` are dropped.
 """
 
 

@@ -110,7 +110,10 @@ def partitions(
 
 
 def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
-    """Pack small ranges of entries into partitions, in the given order, so that ranges of a ledger stay together."""
+    """Pack small ranges of entries into partitions, in the given order, so that ranges of a ledger stay together.
+
+    :param target: maximum cost of a partition.
+    """
     packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:

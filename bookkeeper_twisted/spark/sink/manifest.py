@@ -271,10 +271,12 @@ def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
-    """Read the rows of a ``manifest`` from bookies; yield each row with its publication record.
+    """Read the rows of a ``manifest`` from bookies; yield each row with the record of its publication.
 
-    Each row describes a published ledger.
+    A publication makes ledgers that a Spark job has written visible to readers, all at once.  The manifest lists these
+    ledgers: each row describes one, and is stored as an entry of a ledger.
 
+    :param manifest: name of the manifest.
     :raises UnexpectedConditionError: a ledger whose entries are rows of the manifest does not exist.
     :raises BookKeeperError: rows of the manifest cannot be read.
     """

@@ -248,7 +248,7 @@ class SqliteRunIndex:
         blocks.delete(ledger_ids)
 
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
-        """Remember the last indexed entry id of each ledger in a batch; read the ids that are not in memory."""
+        """Load into memory the last indexed entry id of each ledger in a ``batch``, unless it is there already."""
         known = self._last
         columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
         fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}

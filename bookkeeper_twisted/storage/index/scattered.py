@@ -36,7 +36,8 @@ class LogRecords:
     :ivar positions: for each record, the index of its entry in the list of requested entry ids.
     :ivar entry_ids: the entry id of each record.
     :ivar sizes, offsets: the size in bytes of each record, and its offset in the log.
-    :ivar checksums: the CRC32C of each record; None if the index row has no checksum for this record alone.
+    :ivar checksums: the CRC32C of each record; None for a record that shares one checksum with others, because its
+        index row covers several records.
     """
 
     __slots__ = ("positions", "entry_ids", "sizes", "offsets", "checksums")

@@ -38,7 +38,7 @@ class BookieAdminContract(SynchronousTestCase):
         """Run all requested background work until it has ended."""
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
-        """Return the result of a ``deferred``, after the work that it waits for has ended."""
+        """Let the work end that a ``deferred`` waits for, if any is left, and return the result of the ``deferred``."""
         return self.successResultOf(deferred)
 
     def test_interface(self) -> None:
