@@ -72,7 +72,10 @@ def part_text(text: str, number: int) -> str:
 
 
 def may_be_sampled(text: str) -> bool:
-    """Test whether the flag "sampled" seems to be set in ``text``, a ``traceparent`` that is not decoded yet."""
+    """Test whether the flag "sampled" is set in ``text``, a ``traceparent`` that is not decoded yet.
+
+    If the text is malformed, the result may be True.
+    """
     return text[SIZE - 1 : SIZE] in _ODD
 
 

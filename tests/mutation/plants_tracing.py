@@ -81,10 +81,6 @@ PLANTS = (
         "group is None or group.ids is not None", "group is None", _BOOKIE, where="AnsweredRequest.spans",
     ),
     Plant(
-        "a trace that is not sampled has spans at the bookie", "bookie/requests/traces.py",
-        "parent is None or not parent.is_sampled", "parent is None", _BOOKIE, where="AnsweredRequest.spans",
-    ),
-    Plant(
         "all requests of an append have one id", "tracing/traceparent.py",
         "number & _PARTS", "1", _CLIENT, where="part_text",
     ),

@@ -66,12 +66,12 @@ class AnsweredRequest:
     def spans(self, span_ids: Iterator[int]) -> Iterable[Span]:
         """Make the span of the request; for the first traced add of a journal group, also the span of the group.
 
-        Return no spans if ``traceparent`` is malformed, or if the client did not sample the request.
+        Return no spans if ``traceparent`` is malformed.
 
         :param span_ids: yields new ids for the spans.
         """
         parent, group = decode_traceparent(self.traceparent), self.group
-        if parent is None or not parent.is_sampled:
+        if parent is None:
             return ()
         ids = SpanIds(parent.trace_id, next(span_ids))
         of_group = () if group is None or group.ids is not None else (group.span(ids, next(span_ids)),)
