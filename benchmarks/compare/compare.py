@@ -47,8 +47,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--scale", type=float, default=1.0, help="share of the work (1); less is good only for a trial")
     p.add_argument("--work", type=Path, help="where the bookies keep their files: the disk that is measured (/var/tmp)")
     p.add_argument(
-        "--results", type=Path, default=ROOT / "benchmarks", metavar="FOLDER",
-        help="where results.md, results.svg and results/HOST.json are written (benchmarks)",
+        "--results", type=Path, metavar="FOLDER",
+        help="where results.md, results.svg and results/HOST.json are written (benchmarks, but for a part of the "
+        "workloads or of the work: nowhere)",
     )  # fmt: skip
     return p.parse_args(arguments)
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         print("\n".join(workload.name for workload in WORKLOADS))
         return 0 if options.list else 2
     if options.report:
-        return _report([Piece.kept(path) for path in options.report], options.results)
+        return _report([Piece.kept(path) for path in options.report], results_folder(options))
     try:
         piece = _piece(options, workloads)
     except NoApacheError as error:
@@ -69,7 +70,14 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     if options.json:
         piece.keep(options.json)
-    return _report([piece], options.results)
+    return _report([piece], results_folder(options))
+
+
+def results_folder(options: argparse.Namespace) -> Path | None:
+    """The folder for the results, or None: a part of the workloads must not replace the figures of all."""
+    is_part = not options.report and (options.patterns or options.scale != 1)
+    folder: Path | None = options.results
+    return folder if folder is not None or is_part else ROOT / "benchmarks"
 
 
 def _piece(options: argparse.Namespace, workloads: Sequence[Workload]) -> Piece:
@@ -153,16 +161,17 @@ def _rounds(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]) 
     return found
 
 
-def _report(pieces: Sequence[Piece], folder: Path) -> int:
-    """Writes and prints what was found; returns 1 if a target was missed."""
+def _report(pieces: Sequence[Piece], folder: Path | None) -> int:
+    """Prints what was found, and writes it to a ``folder`` if there is one; returns 1 if a target was missed."""
     runs, grouping = together(pieces)
     found, headline = rows(runs), headlines(runs)
     facts = [piece.facts for piece in pieces]
     page = markdown(found, headline, grouping, facts, changes(runs))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "results.md").write_text(page)
-    (folder / "results.svg").write_text(svg(found))
-    Published.of(facts, found).keep(folder / "results")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "results.md").write_text(page)
+        (folder / "results.svg").write_text(svg(found))
+        Published.of(facts, found).keep(folder / "results")
     print(page)
     lost = missed(found, headline)
     lost += [f"system calls of {wire}" for wire, ways in grouping.items() if not ways[GROUPED].counts.met]
