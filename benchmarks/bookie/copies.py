@@ -13,9 +13,10 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest.mock import patch
 
 from ..shared.loads import Generator, Ledgers, measure
 from ..shared.processes import ROOT, start_ours
@@ -41,21 +42,14 @@ class Counter:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._library, self._file = folder / "copies.so", folder / "copied"
+        self._library, self._file = folder.resolve() / "copies.so", folder.resolve() / "copied"
         command = [COMPILER, "-O2", "-fno-builtin", "-shared", "-fPIC", "-o", str(self._library), str(_SOURCE), "-ldl"]
         subprocess.run(command, check=True, capture_output=True)
         self._file.write_bytes(bytes(_COUNT.size))
 
-    @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Have the processes counted that are started now."""
-        before = dict(os.environ)
-        os.environ |= {"LD_PRELOAD": str(self._library), "COPIED_BYTES": str(self._file)}
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ |= before
+    def counting(self) -> AbstractContextManager[object]:
+        """Have the processes counted that are started within the context."""
+        return patch.dict(os.environ, LD_PRELOAD=str(self._library), COPIED_BYTES=str(self._file))
 
     def n_bytes(self) -> int:
         """Bytes that these processes have copied so far."""
@@ -63,7 +57,7 @@ class Counter:
         return count
 
 
-def copies(tree: Path, size: int, wire: int, n_bytes: int = N_BYTES) -> float:
+def copies(counter: Counter, tree: Path, size: int, wire: int, n_bytes: int = N_BYTES) -> float:
     """Bytes copied for each byte of payload.
 
     :param tree: the source tree of the bookie.
@@ -72,19 +66,17 @@ def copies(tree: Path, size: int, wire: int, n_bytes: int = N_BYTES) -> float:
     :param n_bytes: payload bytes of the figure.
     """
     adds = min(n_bytes // size, MOST_ADDS)
+    before: list[int] = []
     with tempfile.TemporaryDirectory() as name:
-        counter = Counter(Path(name))
         with counter.counting():
             bookie = start_ours(Path(name, "bookie"), {"httpServerEnabled": "false"}, tree=tree)
-        before: list[int] = []
         try:
             work = Workload("", "add", size, IN_FLIGHT, IN_FLIGHT, adds, wire=wire)
             command = Generator().add(work, [bookie], wire, Ledgers().fresh())
             measure(command, [bookie], begun=lambda: before.append(counter.n_bytes()))
-            bookie.stop()
         finally:
             bookie.stop()
-        return (counter.n_bytes() - before[0]) / (adds * size)
+    return (counter.n_bytes() - before[0]) / (adds * size)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -92,13 +84,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks copies", description=__doc__)
     parser.add_argument("--tree", type=Path, nargs="+", default=[ROOT], help="source trees of bookies, one or more")
     options = parser.parse_args(arguments)
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            counter = Counter(Path(folder))
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"copies cannot be counted: no C compiler makes the library ({error})", file=sys.stderr)
+            return 1
+        cases = [(size, wire) for size in SIZES for wire in (2, 3)]
         figures = {
-            str(tree): {f"{size} B, V{wire}": round(copies(tree, size, wire), 2) for size in SIZES for wire in (2, 3)}
+            str(tree): {f"{size} B, V{wire}": round(copies(counter, tree, size, wire), 2) for size, wire in cases}
             for tree in options.tree
         }
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"copies cannot be counted: no C compiler makes the library ({error})", file=sys.stderr)
-        return 1
     print(json.dumps(figures, indent=2))
     return 0

@@ -52,7 +52,7 @@ class CounterTests(SynchronousTestCase):
 
         ``google_crc32c`` copies it once more.
         """
-        copied = copies.copies(ROOT, 10_240, 2, n_bytes=32 * _MIB)
+        copied = copies.copies(self.counter, ROOT, 10_240, 2, n_bytes=32 * _MIB)
         self.assertGreater(copied, 2.9)
 
 
