@@ -192,8 +192,7 @@ class Bookie:
         # journal while the storage does not have the record's entries yet; a crash would then lose these entries.
         # In the journal, write the key record before the entries, because a replay needs the key first.
         records = self._adopt_key(handle, master_key)
-        if run.last > handle.last_entry:
-            handle.last_entry = run.last
+        handle.last_entry = max(handle.last_entry, run.last)
         handle.advance_lac(run.last_add_confirmed())
         self._measure(run)
         if self._write_data:

@@ -7,8 +7,8 @@ writes the next group without waiting for the reactor thread.
 
 If the journal thread is idle, the records that are appended in one turn of the reactor are collected.  At the end of
 the turn, the reactor thread submits them as one small group to the kernel, without waiting for the disk, which saves
-two hand-overs between threads (:meth:`.IStorageExecutor.write`).  If more than :data:`AT_ONCE_BYTES` are collected, the
-journal thread writes them immediately, before the turn ends.
+two hand-overs between threads (:meth:`.IStorageExecutor.write`).  Nothing waits for the end of the turn if more than
+:data:`AT_ONCE_BYTES` are collected, which the journal thread writes, or while records come one by one (:data:`LONE`).
 
 There is one *token*, which stands for the right to write.  Only the thread that has taken the token may write.  So
 groups are written one after the other, and their completions are called in this order.
@@ -45,6 +45,9 @@ AT_ONCE_BYTES = 16 * 1024
 
 To copy these bytes and to compute their checksum takes only microseconds, so the reactor is not held up.
 """
+
+LONE = 16
+"""Number of appends in a row, each alone in its group, after which an append does not wait for the end of the turn."""
 
 
 @attrs.frozen
@@ -143,13 +146,13 @@ class GroupCommit:
         self._metrics = metrics
         self._options = options
         self._queue: deque[_Item] = deque()
-        # A queue with one token.  A thread takes the token before it writes to the journal, so that only one thread
-        # writes at a time.
+        # the token: only the thread that has taken it writes to the journal
         self._idle: deque[None] = deque((None,))
         # number of calls of _drain() whose last group of records still waits for its completions
         self._drains = 0
         self._completing: tuple[_CommitGroup, _Item] | None = None
         self._start: IDelayedCall | None = None
+        self._n_lone = 0  # number of appends in a row that found the journal idle and were alone in their groups
         self._sync_due: IDelayedCall | None = None
         self._appended_at = -BUSY_SECONDS
         self._began = 0.0
@@ -172,8 +175,7 @@ class GroupCommit:
     def blocked_seconds(self) -> float:
         """Return how long the journal write or sync in progress has lasted, in seconds; 0 if none is in progress.
 
-        The time is counted from the moment at which the group was taken from the queue.  If the journal thread has not
-        taken the group yet, the time is counted from the append of its first record.
+        It counts from the moment at which the group was taken from the queue; before that, from its first append.
         """
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
@@ -223,7 +225,9 @@ class GroupCommit:
         self._queue.append(_Item(records, n_entries, sync, done, self._appended_at))
         if self._start is None and self._take_token():
             self._begin()
-        elif self._start is not None and self._is_enough:
+            return
+        self._n_lone = 0
+        if self._start is not None and self._is_enough:
             self._start.cancel()
             self._submit()
 
@@ -241,12 +245,13 @@ class GroupCommit:
         return self.queued_bytes >= (options.enough_bytes if options.max_wait else AT_ONCE_BYTES)
 
     def _begin(self) -> None:
-        self._began = self._clock.seconds()
-        if self._is_enough:
+        self._began = self._appended_at
+        self._n_lone += 1
+        if self._is_enough or (self._n_lone > LONE and not self._options.max_wait):
             self._submit()
         else:
-            # With 0 seconds, the reactor calls _submit() after it has handled all sockets that are readable now, so
-            # that the records of all of them are in one group.
+            # With 0 seconds, the reactor first handles all sockets that are readable now, so that the records of all of
+            # them are in one group.
             self._start = self._clock.callLater(self._options.max_wait, self._submit)
 
     def _submit(self) -> None:
@@ -372,8 +377,7 @@ class GroupCommit:
     def close(self) -> "Deferred[None]":
         """Do the same as :meth:`finish`, and fail every later append.
 
-        Call this before the journal is closed on another thread.  Otherwise records could be written while the journal
-        is being closed: their entries would be acknowledged, but lost.
+        Call this before the journal is closed on another thread: records that are written meanwhile would be lost.
         """
         finished = self.finish()
         self._closed = True

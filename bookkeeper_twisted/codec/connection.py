@@ -20,22 +20,19 @@ class ServerDecoder:
     :param protocols: the protocols that a client may use, in the order in which they are tried; at least one.
     :ivar wire: the protocol in which the next frame is expected.
     :ivar error: the error that ended the decoder, else None; after an error, the owner must close the connection.
+    :ivar incomplete: number of buffered bytes, of an incomplete frame or of frames that are not decoded yet.
     """
 
-    __slots__ = ("wire", "error", "_limit", "_buffer", "_others")
+    __slots__ = ("wire", "error", "incomplete", "_limit", "_buffer", "_others")
 
     def __init__(
         self, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE, protocols: Sequence[IWireProtocol] = INCLUDED
     ) -> None:
         self.wire, *self._others = protocols
         self.error: CodecError | None = None
+        self.incomplete = 0
         self._limit = max_frame_size
         self._buffer = FrameBuffer(max_frame_size)
-
-    @property
-    def incomplete(self) -> int:
-        """The number of buffered bytes, of an incomplete frame or of frames that are not decoded yet."""
-        return len(self._buffer)
 
     @property
     def rest(self) -> bytes:
@@ -48,7 +45,7 @@ class ServerDecoder:
 
         Call :meth:`receive` again to decode them.
         """
-        return self._buffer.ready
+        return self.incomplete > 0 and self._buffer.ready
 
     def limit(self, max_frame_size: int) -> None:
         """Change the maximum frame size, for frames that begin from now on.
@@ -78,6 +75,7 @@ class ServerDecoder:
         except CodecError as error:
             self.error = error
             self._buffer.clear()
+        self.incomplete = self._buffer.n_bytes
         return items
 
     def _scan(self, data: bytes, at: int, items: list[object]) -> None:
@@ -132,7 +130,7 @@ class ClientDecoder:
             incomplete.
         """
         data = self._buffer.add(chunk)
-        self.keeps = bool(self._buffer)
+        self.keeps = self._buffer.n_bytes > 0
         return data
 
     def scan(self, data: bytes, at: int) -> list[object]:
@@ -149,5 +147,5 @@ class ClientDecoder:
         except CodecError as error:
             self.error = error
             self._buffer.clear()
-        self.keeps = bool(self._buffer)
+        self.keeps = self._buffer.n_bytes > 0
         return items

@@ -40,18 +40,17 @@ class FrameBuffer:
     The pieces of a frame are joined only when the frame is complete.  So a large frame is copied once, even if it
     arrives in many chunks.  Small pieces are appended to one bytearray, because a peer that sends byte by byte would
     otherwise cost an object for each byte.
+
+    :ivar n_bytes: number of buffered bytes.
     """
 
-    __slots__ = ("_limit", "_pieces", "_have", "_need")
+    __slots__ = ("n_bytes", "_limit", "_pieces", "_need")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._pieces: list[bytes | bytearray] = []
-        self._have = 0
+        self.n_bytes = 0
         self._need = 0
-
-    def __len__(self) -> int:
-        return self._have
 
     def __bytes__(self) -> bytes:
         return b"".join(self._pieces)
@@ -59,7 +58,7 @@ class FrameBuffer:
     @property
     def ready(self) -> bool:
         """Whether the buffered bytes begin with a complete frame."""
-        return 0 < self._need <= self._have
+        return 0 < self._need <= self.n_bytes
 
     def add(self, chunk: bytes) -> bytes:
         """Add a ``chunk`` of received bytes, and return the bytes that can be decoded now.
@@ -76,8 +75,8 @@ class FrameBuffer:
             self._pieces.append(bytearray(chunk))
         else:
             self._pieces.append(chunk)
-        self._have += len(chunk)
-        if self._have < self._need:
+        self.n_bytes += len(chunk)
+        if self.n_bytes < self._need:
             return b""
         data = b"".join(self._pieces)
         self.clear()
@@ -93,7 +92,7 @@ class FrameBuffer:
         """
         if not self._pieces:
             return b"", 0
-        missing = self._need - self._have
+        missing = self._need - self.n_bytes
         end = missing if self._need >= _SMALL and 0 < missing < len(chunk) else len(chunk)
         return self.add(chunk[:end]), end
 
@@ -105,9 +104,9 @@ class FrameBuffer:
         """
         if at == len(data):
             return
-        self._have = len(data) - at
+        self.n_bytes = len(data) - at
         self._need = LENGTH_SIZE
-        if self._have >= LENGTH_SIZE:
+        if self.n_bytes >= LENGTH_SIZE:
             self._need += frame_length(data, at, self._limit)
         self._pieces = [data[at:]]
 
@@ -121,4 +120,4 @@ class FrameBuffer:
     def clear(self) -> None:
         """Drop the buffered bytes."""
         self._pieces = []
-        self._have = self._need = 0
+        self.n_bytes = self._need = 0

@@ -213,19 +213,18 @@ class EntryRun:
 
         The LAC of a writer never decreases, so this is usually the highest LAC of the run.
         """
-        start, end = self.bounds(self.last, 1)
-        lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
+        start = self.size - self.stride if self.offsets is None else self.offsets[-2]
+        lac: int = _LAC.unpack_from(self.data, start + 20)[0] if self.size - start >= 28 else INVALID_ENTRY_ID
         return lac
 
     def ids_match(self) -> bool:
         """Test whether the first and the last record contain the ledger id and the entry ids of this run."""
-        start, _ = self.bounds(self.first, 1)
-        last, end = self.bounds(self.last, 1)
-        if end > len(self.data) or end - last < 20:
+        last, end = self.bounds(self.first + self.count - 1, 1)
+        if end > self.size or end - last < 20:
             return False
         return (
-            _IDS.unpack_from(self.data, start + 4) == (self.ledger_id, self.first)
-            and _IDS.unpack_from(self.data, last + 4) == (self.ledger_id, self.last)
+            _IDS.unpack_from(self.data, 4) == (self.ledger_id, self.first)
+            and _IDS.unpack_from(self.data, last + 4) == (self.ledger_id, self.first + self.count - 1)
             and _SIZE.unpack_from(self.data, last)[0] == end - last - 4
         )
 
@@ -236,7 +235,7 @@ class EntryRun:
         :param budget: number of bytes left for entries; each entry takes the size of its record plus ``overhead``.
         :returns: the number of entries; 0 if not even the first entry fits.
         """
-        limit = min(max_count, self.last - first + 1)
+        limit = min(max_count, self.first + self.count - first)
         if self.offsets is None:
             return max(0, min(limit, budget // (self.stride + overhead)))
         index = first - self.first

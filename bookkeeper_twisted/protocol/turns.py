@@ -72,10 +72,6 @@ class _Budget:
         self.most = most
         self.spent = 0.0
 
-    @property
-    def is_spent(self) -> bool:
-        return self.spent >= self.most
-
 
 class Turns:
     """A scheduler of connections: it decides which of them may process requests now, and for how long.
@@ -109,14 +105,15 @@ class Turns:
     @property
     def is_spent(self) -> bool:
         """Test whether authenticated peers have used up the time that their requests may take in this reactor turn."""
-        return self._trusted.is_spent
+        return self.is_spent_for(False)
 
     def is_spent_for(self, is_untrusted: bool) -> bool:
         """Test whether the time for trusted or for untrusted peers in this reactor turn is used up.
 
         :param is_untrusted: True for untrusted peers, False for all other peers.
         """
-        return (self._untrusted if is_untrusted else self._trusted).is_spent
+        budget = self._untrusted if is_untrusted else self._trusted
+        return budget.spent >= budget.most
 
     def begin(self, is_untrusted: bool = False) -> bool:
         """Begin to measure the time of the work for a connection.
@@ -198,7 +195,7 @@ class Turns:
         self._trusted.spent = self._untrusted.spent = 0.0
         is_owed = bool(self._more)
         for _ in range(self._n_waiting):
-            if self._trusted.is_spent:
+            if self.is_spent_for(is_untrusted=False):
                 break
             # Reserve the last SHARE seconds of each turn for a connection in _more, which used up its time when it was
             # last served: otherwise new requests of other connections could delay it for ever.
@@ -207,7 +204,7 @@ class Turns:
             is_owed = is_owed and waiting is not self._more
             self._serve(waiting, SHARE if waiting is self._more else SMALL_SHARE, is_untrusted=False)
         for _ in range(self._n_untrusted):
-            if self._untrusted.is_spent:
+            if self.is_spent_for(is_untrusted=True):
                 break
             other = self._beginning if self._last_untrusted is self._entering else self._entering
             self._last_untrusted = other or self._last_untrusted

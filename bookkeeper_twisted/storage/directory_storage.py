@@ -132,7 +132,7 @@ class DirectoryStorage:
         :param max_count: maximum number of entries that the caller can use, from ``entry_id`` on.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
-        if held is not None or not self.flushing:  # the flushing cache is empty between checkpoints
+        if held is not None or not self.flushing.count:  # the flushing cache is empty between checkpoints
             return held
         held = self.flushing.find(ledger_id, entry_id, max_count)
         if held is not None:
@@ -143,7 +143,8 @@ class DirectoryStorage:
 
     def next_cached(self, ledger_id: int, entry_id: int) -> int:
         """Return the lowest entry id of ``ledger_id`` in the write caches, from ``entry_id`` on, or NO_ENTRY."""
-        return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
+        newest = self.active.next_from(ledger_id, entry_id)
+        return min(newest, self.flushing.next_from(ledger_id, entry_id)) if self.flushing.count else newest
 
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0

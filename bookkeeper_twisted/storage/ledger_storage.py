@@ -302,7 +302,7 @@ class LedgerStorage:
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
 
     def is_full(self) -> bool:
-        return any(directory.active.cost >= self._cache_limit for directory in self.directories)
+        return max([directory.active.cost for directory in self.directories]) >= self._cache_limit
 
     def begin_checkpoint(self, log_marks: Sequence[JournalPosition]) -> ICheckpoint | None:
         if self._in_checkpoint:

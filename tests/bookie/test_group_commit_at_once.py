@@ -1,7 +1,6 @@
 """Small groups whose write the reactor thread begins, without the journal thread."""
 
-
-from bookkeeper_twisted.bookie.group_commit import AT_ONCE_BYTES
+from bookkeeper_twisted.bookie.group_commit import AT_ONCE_BYTES, LONE, CommitOptions
 from bookkeeper_twisted.errors import StorageFailedError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 
@@ -46,6 +45,53 @@ class AtOnceTests(GroupCommitTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
         self.executor.drain()
         self.assertEqual(self.journal.calls, [(bytes(AT_ONCE_BYTES + 1), True)])
+
+    def _append_alone(self, count: int) -> None:
+        for _ in range(count):
+            self.append(b"a")
+            self.end_turn()
+            self.executor.drain()
+
+    def test_lone(self) -> None:
+        """Behind many groups of one record each, a record is written at once, until another one arrives beside it."""
+        self._append_alone(LONE - 1)
+        self.append(b"b")
+        self.assertEqual(list(self.executor.queued), [])
+        self.end_turn()
+        self.executor.drain()
+        for _ in range(2):
+            self.append(b"c")
+            self.assertEqual(len(self.executor.queued), 1)
+            self.assertEqual(self.clock.getDelayedCalls(), [])
+            self.executor.drain()
+        self.append(b"d")
+        self.append(b"e")  # it arrives during the write
+        self.executor.drain()
+        self.append(b"f")
+        self.assertEqual(list(self.executor.queued), [])
+        self.append(b"g")
+        self.end_turn()
+        self.executor.drain()
+        self.assertEqual(self.journal.calls[LONE:], [("begun", each) for each in (b"c", b"c", b"d", b"e", b"fg")])
+
+    def test_not_alone(self) -> None:
+        """Records of one turn that share their groups do not make later records be written at once."""
+        for _ in range(2 * LONE):
+            self.append(b"a")
+            self.assertEqual(list(self.executor.queued), [])
+            self.append(b"b")
+            self.end_turn()
+            self.executor.drain()
+        self.assertEqual(self.journal.calls, [("begun", b"ab")] * 2 * LONE)
+
+    def test_lone_with_a_wait(self) -> None:
+        """Where the journal is to wait for more records, a lone record waits, too."""
+        self.commit._options = CommitOptions(max_wait=0.01)
+        for _ in range(LONE + 1):
+            self.append(b"a")
+            self.assertEqual(list(self.executor.queued), [])
+            self.clock.advance(0.01)
+            self.executor.drain()
 
     def test_next_group(self) -> None:
         """What arrives during the write is the next group, begun before the first one is completed, but not earlier."""

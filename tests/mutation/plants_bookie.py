@@ -199,6 +199,22 @@ PLANTS = (
         "self._is_enough", "True", _AT_ONCE, where="GroupCommit._begin",
     ),
     Plant(
+        "each record is written at once, also beside others", "bookie/group_commit.py",
+        "self._n_lone > LONE", "True", _AT_ONCE, where="GroupCommit._begin",
+    ),
+    Plant(
+        "records that arrive one by one wait for the end of the turn", "bookie/group_commit.py",
+        "self._n_lone > LONE", "False", _AT_ONCE, where="GroupCommit._begin",
+    ),
+    Plant(
+        "a lone record does not wait for more, although it is told to", "bookie/group_commit.py",
+        "not self._options.max_wait", "True", _AT_ONCE, where="GroupCommit._begin",
+    ),
+    Plant(
+        "records count as lone although others arrived beside them", "bookie/group_commit.py",
+        "self._n_lone = 0", "", _AT_ONCE, where="GroupCommit._append",
+    ),
+    Plant(
         "a large group waits for the end of the turn", "bookie/group_commit.py",
         "options.enough_bytes if options.max_wait else AT_ONCE_BYTES", "options.enough_bytes", _AT_ONCE,
         where="GroupCommit._is_enough",

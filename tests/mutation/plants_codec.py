@@ -90,7 +90,7 @@ PLANTS = (
     ),
     Plant(
         "a frame that ends with a chunk waits for the next one", "codec/framing.py",
-        "self._have < self._need", "self._have <= self._need", _FRAMING, where="FrameBuffer.add",
+        "self.n_bytes < self._need", "self.n_bytes <= self._need", _FRAMING, where="FrameBuffer.add",
     ),
     Plant(
         "what follows a large frame that was cut is copied, too", "codec/framing.py",

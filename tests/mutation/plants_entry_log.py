@@ -357,7 +357,7 @@ PLANTS = (
     ),
     Plant(
         "the flushing cache hides the active one", "storage/directory_storage.py",
-        "if held is not None or not self.flushing:\n    return held\n"
+        "if held is not None or not self.flushing.count:\n    return held\n"
         "held = self.flushing.find(ledger_id, entry_id, max_count)",
         "held = self.flushing.find(ledger_id, entry_id, max_count) or held", _STORAGE,
         where="DirectoryStorage.cached",

@@ -164,7 +164,7 @@ PLANTS = (
     ),
     Plant(
         "the requests of all connections take any time of a turn", "protocol/turns.py",
-        "self.spent >= self.most", "False", _ALL, where="_Budget.is_spent",
+        "budget.spent >= budget.most", "False", _ALL, where="Turns.is_spent_for",
     ),
     Plant(
         "those who ask for little wait behind all others", "protocol/turns.py",

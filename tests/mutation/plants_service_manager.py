@@ -91,7 +91,7 @@ PLANTS = (
     ),
     Plant(
         "a journal that writes for long counts from its last group", "bookie/group_commit.py",
-        "self._began = self._clock.seconds()", "", ["tests.bookie.test_group_commit"], where="GroupCommit._begin",
+        "self._began = self._appended_at", "", ["tests.bookie.test_group_commit"], where="GroupCommit._begin",
     ),
     Plant(
         "a journal that writes one group after the other counts as stuck", "bookie/group_commit.py",

@@ -17,7 +17,7 @@ PLANTS = (
     ),
     Plant(
         "all peers that are not let in have their turn at once", _TURNS,
-        "if self._untrusted.is_spent: ...", "", _ALL, where="Turns._go_on",
+        "if self.is_spent_for(is_untrusted=True): ...", "", _ALL, where="Turns._go_on",
     ),
     Plant(
         "handshakes that begin wait until none goes on", _TURNS,

@@ -92,9 +92,11 @@ class RequestSession:
     @property
     def has_room(self) -> bool:
         """Test whether the limits of the connection allow more unsent replies, and more bytes loaded from disk."""
-        connection, limits = self.connection, self.context.limits
-        most = limits.max_scarce_load_bytes if connection.is_scarce else limits.max_load_bytes
-        return connection.has_room and self.loading < most
+        if not self.loading:
+            return self.connection.has_room
+        limits = self.context.limits
+        most = limits.max_scarce_load_bytes if self.connection.is_scarce else limits.max_load_bytes
+        return self.connection.has_room and self.loading < most
 
     @property
     def may_begin(self) -> bool:

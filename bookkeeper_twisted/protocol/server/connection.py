@@ -21,7 +21,6 @@ from ...security.record_format import HANDSHAKE
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from ..turns import Turns
 from .greeting import Greeting
 from .limits import FEW_PEERS, FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
 from .shared_limits import SharedLimits, is_untrusted
@@ -72,6 +71,7 @@ class ServerConnection(Protocol):
         self.closed = False
         self.principal = NOBODY
         self.is_encrypted = False
+        self.turns = factory.turns
         self._factory = factory
         self._decoder = factory.new_decoder()
         self._session: IRequestSession | None = None
@@ -420,10 +420,6 @@ class ServerConnection(Protocol):
         because the time for requests is used up.
         """
         self.hold(self._held)
-
-    @property
-    def turns(self) -> Turns:
-        return self._factory.turns
 
     def turn_is_over(self) -> bool:
         if not self._waits:

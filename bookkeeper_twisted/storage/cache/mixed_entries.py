@@ -258,9 +258,6 @@ class MixedEntries:
     def __contains__(self, ledger_id: int) -> bool:
         return ledger_id in self._newest
 
-    def __bool__(self) -> bool:
-        return bool(self._newest)
-
     @property
     def is_dense(self) -> bool:
         """Whether there are many entries per ledger; a flush by ledger is then faster than sorting all entries."""
@@ -332,7 +329,8 @@ class MixedEntries:
 
     def next_from(self, ledger_id: int, entry_id: int) -> int:
         """Return the lowest id of ``ledger_id``'s entries from ``entry_id`` on, or :data:`~.run_list.NO_ENTRY`."""
-        if self.last(ledger_id) < entry_id:
+        newest = self._newest.get(ledger_id, _NOWHERE)
+        if newest < 0 or self._entry_ids[newest] < entry_id:
             return NO_ENTRY
         view = self.view(ledger_id)
         return view.next_from(entry_id) if view is not None else NO_ENTRY

@@ -70,8 +70,10 @@ class RunList:
     def next_from(self, entry_id: int) -> int:
         """Return the first entry id in the list from ``entry_id`` on, or :data:`NO_ENTRY` if there is none."""
         index = bisect_right(self.firsts, entry_id)
-        if index and self.runs[index - 1].last >= entry_id:
-            return entry_id
+        if index:
+            before = self.runs[index - 1]
+            if entry_id < before.first + before.count:
+                return entry_id
         return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:

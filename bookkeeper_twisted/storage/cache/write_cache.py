@@ -60,7 +60,7 @@ class WriteCache:
         return runs + self._mixed.cost
 
     def __bool__(self) -> bool:
-        return bool(self._ledgers) or bool(self._mixed)
+        return self.count > 0
 
     def add(self, entries: Entries) -> None:
         """Insert ``entries``; they replace older copies of the same entries."""
@@ -70,7 +70,7 @@ class WriteCache:
 
     def _add_run(self, run: EntryRun) -> None:
         if run.count == 1 and run.size <= SINGLE_BYTES:
-            self._add_single((run.ledger_id,), (run.first,), (run.entry(run.first),), run.size)
+            self._add_single((run.ledger_id,), (run.first,), (run.data[4:],), run.size)  # without its size field
         else:
             self._insert(run)
 

@@ -377,4 +377,4 @@ def _sizes_match(run: EntryRun) -> bool:
     if run.offsets is not None:
         return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
     size = (run.stride - 4).to_bytes(4, "big")
-    return all(run.data[i :: run.stride] == size[i : i + 1] * run.count for i in range(4))
+    return [run.data[i :: run.stride] for i in range(4)] == [size[i : i + 1] * run.count for i in range(4)]

@@ -122,7 +122,7 @@ class TurnTests(GonePeerTestCase):
         peer = rig.connect()
         chunk = b"".join(requests(number)["force"] for number in range(3000))
         peer.send(chunk[:-3])
-        self.assertGreater(len(peer.connection._decoder._buffer), 1000)
+        self.assertGreater(peer.connection._decoder.incomplete, 1000)
         peer.send(chunk[-3:])
         self.assertTrue(rig.executor.end_turn())
         peer.leave()
