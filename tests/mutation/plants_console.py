@@ -78,6 +78,18 @@ PLANTS = (
         "self._note_late()", "pass", _FED, where="ConsoleFeed._tick",
     ),
     Plant(
+        "a state is read again while it is being read", _FEED,
+        "source.name not in self._readings", "True", _FED, where="ConsoleFeed._sample",
+    ),
+    Plant(
+        "a state that was read is being read for ever", _FEED,
+        "del self._readings[name]", "pass", _FED, where="ConsoleFeed._ended",
+    ),
+    Plant(
+        "a reading goes on after the stop of the server", _FEED,
+        "reading.ended.cancel()", "pass", _FED, where="ConsoleFeed.close",
+    ),
+    Plant(
         "a state seems late for ever", _FEED,
         'late or "late" in self._known', "late", _FED, where="ConsoleFeed._note_late",
     ),

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
@@ -63,6 +64,18 @@ class Viewer(Protocol):
         """Abort the connection, because the viewer does not read."""
 
 
+@attrs.frozen
+class _Reading:
+    """A reading of a state that has not ended.
+
+    :ivar began: the time at which it began, in seconds of the clock.
+    :ivar ended: fires when the state was read, or reading it failed; cancelling it ends the reading.
+    """
+
+    began: float
+    ended: Deferred[None]
+
+
 class ConsoleFeed:
     """Reads the sources every :data:`INTERVAL` while there are viewers, and sends the changes to all viewers.
 
@@ -81,8 +94,7 @@ class ConsoleFeed:
         self._number = self._ticks = 0
         self._known = {source.name: KnownState(source.rows) for source in self._states}
         self._counts: dict[str, list[int]] = {}
-        self._reading: dict[str, Deferred[None]] = {}
-        self._began: dict[str, float] = {}
+        self._readings: dict[str, _Reading] = {}
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
         self._snapshot: tuple[int, bytes] = (-1, b"")
         self._timer: IDelayedCall | None = None
@@ -135,8 +147,8 @@ class ConsoleFeed:
         for viewer in list(self._viewers):
             self.leave(viewer)
             viewer.end()
-        for reading in list(self._reading.values()):
-            reading.cancel()
+        for reading in list(self._readings.values()):
+            reading.ended.cancel()
 
     def _missed(self, last_event_id: str) -> list[bytes] | None:
         """Return all events after the event with the given id; None if some of them are not kept any more."""
@@ -219,25 +231,22 @@ class ConsoleFeed:
     def _sample(self) -> None:
         """Begin to read the states whose interval has passed; skip a state that is still being read."""
         for source in self._states:
-            if self._ticks % source.every == 0 and source.name not in self._reading:
-                self._began[source.name] = self._clock.seconds()
-                reading = self._reading[source.name] = Deferred.fromCoroutine(self._read_into(source))
-                reading.addErrback(self._failed).addBoth(self._ended, source.name, reading)
-                if reading.called:
-                    self._reading.pop(source.name, None)
+            if self._ticks % source.every == 0 and source.name not in self._readings:
+                ended = Deferred.fromCoroutine(self._read_into(source))
+                self._readings[source.name] = _Reading(self._clock.seconds(), ended)
+                ended.addErrback(self._failed).addBoth(self._ended, source.name)
         self._ticks += 1
         self._timer = self._clock.callLater(INTERVAL, self._tick)
 
     def _note_late(self) -> None:
         """Tell viewers, as the state ``late``, which states are earlier ones, and since when each is being read."""
         now = self._clock.seconds()
-        late = {name: began for name in self._reading if now - (began := self._began[name]) >= LATE}
+        late = {name: reading.began for name, reading in self._readings.items() if now - reading.began >= LATE}
         if late or "late" in self._known:
             self._known.setdefault("late", KnownState("")).take(late)
 
-    def _ended(self, _: object, name: str, reading: "Deferred[None]") -> None:
-        if self._reading.get(name) is reading:
-            del self._reading[name]
+    def _ended(self, _: object, name: str) -> None:
+        del self._readings[name]
 
     def _tick(self) -> None:
         self._timer = None
