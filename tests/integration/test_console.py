@@ -55,9 +55,11 @@ class Visit:
             texts = [each.text for each in driver.find_elements(By.CSS_SELECTOR, selector)]
             return next((each for each in texts if each and text in each), "")
 
-        return str(self._until(found, f"{selector} with {text!r}"))
+        return str(self.until(found, f"{selector} with {text!r}"))
 
-    def _until(self, condition: Callable[[Any], object], what: str) -> object:
+    def until(self, condition: Callable[[Any], object], what: str) -> object:
+        """Wait until a condition on the browser holds, and return its result; on a failure, name ``what`` was awaited.
+        """
         from selenium.webdriver.common.by import By
         from selenium.webdriver.support.ui import WebDriverWait
 
@@ -69,7 +71,7 @@ class Visit:
 
     def click(self, text: str) -> None:
         """Click on a link or button with this text, in one step, as the page may draw it anew at any time."""
-        self._until(lambda driver: driver.execute_script(
+        self.until(lambda driver: driver.execute_script(
             "for (const each of document.querySelectorAll('a, button')) "
             "if (each.textContent === arguments[0]) { each.click(); return true; } return false", text,
         ), f"link or button {text!r}")  # fmt: skip
@@ -77,7 +79,7 @@ class Visit:
 
     def fill(self, selector: str, text: str) -> None:
         """Put a text into a field, in one step."""
-        self._until(lambda driver: driver.execute_script(
+        self.until(lambda driver: driver.execute_script(
             "const field = document.querySelector(arguments[0]); if (!field) return false; field.value = arguments[1]; "
             "field.dispatchEvent(new Event('input', {bubbles: true})); return true", selector, text,
         ), f"field {selector}")  # fmt: skip

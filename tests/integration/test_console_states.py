@@ -113,3 +113,29 @@ class ConsoleStatesTests(TestCase):
         script = "return [...document.querySelectorAll('main a')].map(each => each.hash)"
         links = self.visit.driver.execute_script(script)
         self.assertNotIn("#/ledger?id=-1", links)
+
+    async def test_upgraded(self) -> None:
+        """When the server has another version than the page, one line says so, with a link that the keyboard reaches.
+
+        While the versions are the same, as after a reload, the line is empty.
+        """
+        await deferToThread(self._upgraded)
+
+    def _upgraded(self) -> None:
+        from selenium.webdriver.common.keys import Keys
+
+        self.visit.home()
+        self.visit.wait("#line", "this bookie is")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#version").text, "")
+        self.given({"work": None, "page": "another"})
+        self.visit.home()
+        self.visit.click("Events")
+        told = self.visit.wait("#version[role=status]", "This page is of another version than its server")
+        self.assertTrue(told.endswith("reload the page"), told)
+        self.visit.driver.execute_script("window.isSame = true; document.querySelector('.skip').focus()")
+        self.visit.driver.switch_to.active_element.send_keys(Keys.TAB)
+        link = self.visit.driver.switch_to.active_element
+        self.assertEqual(link.text, "reload the page")
+        link.send_keys(Keys.ENTER)
+        self.visit.until(lambda driver: not driver.execute_script("return window.isSame"), "reloaded page")
+        self.visit.wait("#title", "Events")

@@ -234,6 +234,15 @@ PLANTS = (
         "_HEADERS", "{}", ["tests.http.console.test_files"], where="ConsoleFiles.__init__",
     ),
     Plant(
+        "a page does not know its version", "http/console/files.py",
+        "_content(name).replace(_VERSION_MARK, page_version().encode())", "_content(name)",
+        ["tests.http.console.test_files"], where="ConsoleFiles.__init__",
+    ),
+    Plant(
+        "a changed script leaves the version of the page", "http/console/files.py",
+        'b"".join(contents)', "next(iter(contents))", ["tests.http.console.test_files"], where="version_of",
+    ),
+    Plant(
         "each check of a disk is kept", _HISTORY,
         "not self._samples or now - self._samples[-1][0] >= STEP", "True", _GROWS, where="DiskHistory.record",
     ),

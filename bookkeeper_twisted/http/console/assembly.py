@@ -19,7 +19,7 @@ from .cluster_parts import ClusterParts
 from .event_file import EventFile
 from .events import EventLog, EventPages, event_row
 from .feed import ConsoleFeed
-from .files import ConsoleFiles
+from .files import ConsoleFiles, page_version
 from .ledger_pages import LedgerPages
 from .sources import RecordSource, Source, StateSource
 from .stream import StreamPage
@@ -54,7 +54,7 @@ class Console:
         self._log = EventLog(clock.seconds, events)
         self._is_open = False
         newest = RecordSource("events", lambda: (self._log.events,), event_row, _EVENTS_AT_ONCE)
-        self._feed = feed = ConsoleFeed(clock, [*sources, newest])
+        self._feed = feed = ConsoleFeed(clock, [*sources, newest, StateSource("page", _page)])
         self.pages: dict[str, IResource] = {
             **pages, **ConsoleFiles.pages(),
             **pages_of(EventPages(self._log, clock.seconds)),
@@ -111,6 +111,10 @@ class Console:
             self._is_open = False
             self._log.stop()
         self._feed.close()
+
+
+async def _page() -> object:
+    return page_version()
 
 
 def _of_cluster(

@@ -4,6 +4,9 @@ Anyone may read them, because they contain no data of a bookie.  The scripts req
 the user.
 """
 
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import ClassVar
 
@@ -32,6 +35,28 @@ _HEADERS = {
     "X-Frame-Options": "DENY", "Cache-Control": "no-cache",
 }  # fmt: skip
 
+_VERSION_MARK = b"VERSION_OF_THE_PAGE"
+"""A text in the HTML file in whose place the server puts :func:`page_version`."""
+
+
+@cache
+def page_version() -> str:
+    """Return the version of the files that this process serves.
+
+    The server sends it both in the HTML file and in the event stream.  So a page that stays open while the server is
+    upgraded recognizes that it is not the page of this server any more.
+    """
+    return version_of(map(_content, FILES))
+
+
+def version_of(contents: Iterable[bytes]) -> str:
+    """Return a text that differs if any of the ``contents`` of the files differs."""
+    return sha256(b"".join(contents)).hexdigest()[:16]
+
+
+def _content(name: str) -> bytes:
+    return files(__package__).joinpath(_FOLDER, name).read_bytes()
+
 
 def _route(name: str) -> Route:
     path = "/console" if name == FILES[0] else f"/console/{name}"
@@ -49,8 +74,8 @@ class ConsoleFiles(Resource):
         super().__init__()
         self.routes = (_route(name),)
         self._answer = Answer(
-            files(__package__).joinpath(_FOLDER, name).read_bytes(), 200, f"{self.routes[0].content}; charset=utf-8",
-            _HEADERS,
+            _content(name).replace(_VERSION_MARK, page_version().encode()), 200,
+            f"{self.routes[0].content}; charset=utf-8", _HEADERS,
         )  # fmt: skip
 
     @classmethod

@@ -26,7 +26,7 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
     def test_parts(self) -> None:
         """It has the cluster, repairs, operations, limits and events, and none of the parts of a bookie."""
         found = self.json("stream")
-        self.assertEqual(set(found), {"throttles", "cluster", "repair", "operations", "replication", "events"})
+        self.assertEqual(set(found), {"throttles", "cluster", "repair", "operations", "replication", "events", "page"})
         self.assertEqual(found["throttles"]["limiters"]["replication-read"]["entriesPerSecond"], 7)
         self.assertEqual(len(found["cluster"]["bookies"]), 4)
         self.assertEqual(self.ask("/api/v1/console/entry_logs").status, 404)

@@ -1,12 +1,13 @@
 """The page of the console, as files."""
 
+import json
 import re
 from importlib.resources import files
 
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.http import console
-from bookkeeper_twisted.http.console.files import FILES
+from bookkeeper_twisted.http.console.files import FILES, page_version, version_of
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -32,10 +33,23 @@ class FilesTests(HttpCase):
             self.assertEqual(answer.status, 200)
             self.assertIn("Content-Security-Policy: default-src 'none'; script-src 'self';", answer.head)
             self.assertIn("X-Content-Type-Options: nosniff", answer.head)
-            self.assertEqual(answer.body, self.text(name))
+            self.assertEqual(answer.body, self.text(name).replace("VERSION_OF_THE_PAGE", page_version()))
         self.assertIn("Content-Type: text/javascript; charset=utf-8", self.ask("/console/main.js").head)
         self.assertEqual(self.ask("/console", "PUT").status, 405)
         self.assertEqual(self.ask("/console/none.js").status, 404)
+
+    def test_version(self) -> None:
+        """The page and the stream name the same version, by which an open page recognizes an upgrade of its server."""
+        (loaded,) = re.findall(r'<meta name="version" content="(\w+)">', self.ask("/console").body)
+        self.assertEqual(loaded, page_version())
+        self.assertEqual(json.loads(self.ask("/api/v1/console/stream").body)["page"], loaded)
+
+    def test_versions(self) -> None:
+        """Another text in any file is another version."""
+        texts = [self.text(name).encode() for name in FILES]
+        changed = [[*texts[:at], texts[at] + b" ", *texts[at + 1 :]] for at in range(len(texts))]
+        versions = {version_of(each) for each in [texts, *changed]}
+        self.assertEqual((len(versions), page_version() in versions), (len(FILES) + 1, True))
 
     def test_complete(self) -> None:
         """Each file in the folder is served, and nothing else; all together are small."""

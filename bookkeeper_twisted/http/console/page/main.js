@@ -75,8 +75,27 @@ function summary() {
   return parts.join(", ") || "connected";
 }
 
+function reload(event) {
+  event.preventDefault(); // the address of the link has no part behind #: the page that is shown would be another one
+  location.reload();
+}
+
+/** Tells that the server has another version of the page than the one that this browser has loaded. */
+function checkVersion() {
+  const line = document.getElementById("version"),
+    own = document.querySelector('meta[name="version"]').content,
+    isOld = state.page !== undefined && state.page !== own;
+  if (isOld === line.hasChildNodes()) return;
+  line.replaceChildren();
+  if (isOld) {
+    const link = h("a", { href: "/console", onclick: reload }, "reload the page");
+    line.append("This page is of another version than its server: ", link);
+  }
+}
+
 function changed(kind, data) {
   merge(state, kind, data);
+  checkVersion(); // first, as an old page may not understand the rest of the state
   const line = document.getElementById("line"),
     text = summary();
   if (line.textContent !== text) line.textContent = text;
