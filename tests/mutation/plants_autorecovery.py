@@ -278,6 +278,15 @@ PLANTS = (
         ["tests.autorecovery.replication.test_open_ledgers"], where="LedgerRepair.attempt_after_grace",
     ),
     Plant(
+        "the grace period hides that no bookie can take the place of a lost one", "autorecovery/replication/repair.py",
+        "shortage is not None", "False", ["tests.autorecovery.replication.test_open_ledgers"], where="_verdict",
+    ),
+    Plant(
+        "the grace period hides that older fragments cannot be repaired", "autorecovery/replication/repair.py",
+        'reason += f"; older fragments cannot be repaired: {lasting}"', "pass",
+        ["tests.autorecovery.replication.test_open_ledgers"], where="_verdict",
+    ),
+    Plant(
         "a guess at the size of entries counts as known", "ledger/read_answers.py",
         "metadata.closed and count", "metadata.closed or count == 0", ["tests.ledger.test_read_answers"],
         where="usual_size_of",

@@ -199,6 +199,10 @@ PLANTS = (
         "not enabled", "False", _SURVEYED, where="repair_limit",
     ),
     Plant(
+        "ledgers that wait for the same until another time wait for something else", _CLUSTER,
+        "(reason := reason_of(text))", '(reason := text.partition(": ")[2])', _SURVEYED, where="repair_limit",
+    ),
+    Plant(
         "a bookie has its state since now", _CLUSTER,
         "before is None or before[0] != state", "True", _SURVEYED, where="ClusterParts._note",
     ),

@@ -27,6 +27,15 @@ def text_of(holder: str, status: LedgerStatus) -> str:
     return f"{holder}: {_STATES[status.state].format(time=time)}: {status.reason}"
 
 
+def reason_of(text: str) -> str:
+    """Return the reason in the ``text`` of a replication lock, without the host and the time of the next attempt.
+
+    Ledgers that wait for the same have the same reason.  If the text has no reason, the result is empty.
+    """
+    _, _, said = text.partition(": ")
+    return said.partition(": ")[2] or said
+
+
 def blocker_of(text: str) -> str:
     """Return, from the ``text`` of a replication lock, why the locked ledger is not repaired yet.
 

@@ -137,9 +137,10 @@ class LedgerRepair:
             if report.is_whole:
                 progress.problems.clear()
                 await self._place(stored, report, progress)
+            shortage = await self._shortage(stored.value, [loss for _, loss in _open_losses(report)])
         except NoSuchLedgerMetadataError:
             return Attempt(RepairState.DELETED)
-        return _verdict(report, progress)
+        return _verdict(report, progress, shortage)
 
     async def attempt_after_grace(self, ledger_id: int, replicas: Collection[str], before: CheckReport) -> Attempt:
         """Repair a ledger after its grace period; first recover the ledger if a new check finds the same losses.
@@ -214,7 +215,7 @@ class LedgerRepair:
         The result is also None if one of the losses has another cause than a lost bookie.  After an error, the caller
         must not recover the ledger: this would fence a writer that may be able to continue without the lost bookies.
 
-        :param lasting: the losses that were found before and after the grace period.
+        :param lasting: the losses in open fragments; after the grace period, those that were also found before it.
         """
         shortage = None
         ensemble, gone = metadata.segments[-1].bookies, [loss.bookie_id for loss in lasting]
@@ -268,14 +269,24 @@ def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[
     return frozenset(replicas) or metadata.bookies
 
 
-def _verdict(report: CheckReport, progress: _RepairProgress) -> Attempt:
-    """Return the result of an attempt to repair a ledger, by its last check and the errors in ``progress``."""
+def _verdict(report: CheckReport, progress: _RepairProgress, shortage: NotEnoughBookiesError | None) -> Attempt:
+    """Return the result of an attempt to repair a ledger, by its last check and the errors in ``progress``.
+
+    :param shortage: says that no bookie can replace the bookies that the writer of an open ledger lost; None if one can
+        or if none is lost.
+    """
     if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
     lasting = next((error for error in problems if isinstance(error, LASTING)), None)
     if any(not one.fragment.closed for one in report.damaged):
+        # The ledger is in this state again and again while it cannot be repaired.  So an operator must read here, too,
+        # for what else the repair waits.
         state, reason = RepairState.GRACE, "its writer may replace the bookies that it lost"
+        if shortage is not None:
+            reason += f"; no other bookie can take their place: {shortage}"
+        if lasting is not None:
+            reason += f"; older fragments cannot be repaired: {lasting}"
     elif lasting is not None:
         state, reason = RepairState.IMPOSSIBLE, str(lasting)
     elif problems:

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
+from ...autorecovery.replication.lock_reasons import reason_of
 from ...client.admin import BookKeeperAdmin, DiskSpace
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
@@ -286,7 +287,7 @@ def repair_limit(
         return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
     if not enabled:
         return "autorecovery is disabled: enable it"
-    reasons = [text.partition(": ")[2] for text in locks.values() if ": " in text]
+    reasons = [reason for text in locks.values() if (reason := reason_of(text))]
     if reasons:
         most = max(reasons, key=reasons.count)
         return f"{len(reasons)} of {len(locks)} ledgers at work wait, most of them: {most}"

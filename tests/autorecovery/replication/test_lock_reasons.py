@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.interfaces import LedgerStatus
-from bookkeeper_twisted.autorecovery.replication.lock_reasons import blocker_of, text_of
+from bookkeeper_twisted.autorecovery.replication.lock_reasons import blocker_of, reason_of, text_of
 from bookkeeper_twisted.autorecovery.replication.repair import RepairState
 
 _NOON = 1_795_348_800.4
@@ -27,6 +27,13 @@ class LockReasonTests(SynchronousTestCase):
             (RepairState.IMPOSSIBLE, f"cannot be repaired, tried again at {time}"),
         ):  # fmt: skip
             self.assertEqual(self._text(state.value, "a reason"), f"host: {words}: a reason")
+
+    def test_reasons(self) -> None:
+        """Ledgers that wait for the same have one reason, whatever their hosts and times; one at work has none."""
+        texts = [self._text(state, "2 of 3: too few", 5.0 * at) for at, state in enumerate(("grace", "impossible"), 1)]
+        self.assertEqual([reason_of(text) for text in texts], ["2 of 3: too few"] * 2)
+        self.assertEqual((reason_of("[::1]:3181"), reason_of("host: words of another tool")),
+                         ("", "words of another tool"))  # fmt: skip
 
     def test_blockers(self) -> None:
         """A lock with a name alone is a repair under way; one with a reason says it."""

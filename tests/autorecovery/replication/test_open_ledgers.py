@@ -95,6 +95,47 @@ class OpenLedgerTests(WorkerCase):
         self.pass_time(2 * GRACE)
         self.assertEqual((self.marked(), self.metadata(writer.ledger_id).closed), ([], True))
 
+    def test_shortage_in_the_grace_period(self) -> None:
+        """In each grace period, the reason names the shortage of bookies, until a bookie can take the place."""
+        writer = self.open_ledger()
+        ensemble = self.metadata(writer.ledger_id).segments[0].bookies
+        (spare,), lost = {*BOOKIES} - {*ensemble}, ensemble[0]
+        self.kill(spare)
+        self.kill(lost)
+        self.mark(writer.ledger_id, lost)
+        worker, seen = self.worker(), []
+        for _ in range(int(6 * GRACE)):
+            self.pass_time(1)
+            seen += [each for each in worker.status() if each.state == "grace"]
+        begins = {each.next_attempt for each in seen}
+        self.assertGreater(len(begins), 1)
+        for each in seen:
+            self.assertRegex(each.reason, "its writer may .*; no other bookie can take their place: .*0 are available")
+
+    def test_shortage_of_older_fragments(self) -> None:
+        """In the grace period of the newest fragment, the reason names also why an older one cannot be repaired."""
+        writer = self.open_ledger()
+        ensemble = self.metadata(writer.ledger_id).segments[0].bookies
+        self.kill(ensemble[0])
+        self.assertEqual(self.do(writer.append(b"more")), 20)  # onto the last spare bookie
+        self.kill(ensemble[1])
+        self.mark(writer.ledger_id, *ensemble[:2])
+        worker = self.worker()
+        self.pass_time(1)
+        status = self.status(worker)
+        self.assertEqual(status.state, "grace")
+        self.assertIn("; older fragments cannot be repaired: ", status.reason)
+
+    def test_spare_in_the_grace_period(self) -> None:
+        """While a bookie can take the place of a lost one, the reason names no shortage."""
+        writer = self.open_ledger()
+        lost = self.metadata(writer.ledger_id).segments[0].bookies[0]
+        self.kill(lost)
+        self.mark(writer.ledger_id, lost)
+        worker = self.worker()
+        self.pass_time(1)
+        self.assertEqual(self.status(worker).reason, "its writer may replace the bookies that it lost")
+
     def test_entries_on_their_way(self) -> None:
         """What a bookie of a writer lacked at one check only is no reason to fence the writer."""
         writer = self.open_ledger()

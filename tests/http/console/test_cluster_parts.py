@@ -169,6 +169,8 @@ class ReasonTests(SynchronousTestCase):
             ((5, {1: "h"}, False, "a", 3, ""), "autorecovery is disabled: enable it"),
             ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "a", 3, "w"),
              "2 of 3 ledgers at work wait, most of them: too few"),
+            ((5, {1: "h: waits until 1: slow", 2: "h: waits until 2: few", 3: "i: waits until 3: few"}, True, "a", 3,
+              ""), "3 of 3 ledgers at work wait, most of them: few"),
             ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
             ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
             ((5, {1: "h"}, True, "a", 3, ""),
