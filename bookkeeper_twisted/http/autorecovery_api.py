@@ -181,7 +181,12 @@ class AutorecoveryApi:
 
     async def _finish(self, name: str, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
         def report(remaining: Remaining) -> None:
-            self.operations[name].remaining = remaining
+            operation = self.operations[name]
+            before = operation.remaining
+            if remaining.unreachable and not (before and before.unreachable):
+                self._log.warn("the {name} waits for the metadata store: {error}",
+                               name=name, error=remaining.unreachable)  # fmt: skip
+            operation.remaining = remaining
 
         remaining = await work.run(report)
         if remaining.blockers:

@@ -81,6 +81,20 @@ class ConsoleStatesTests(TestCase):
         self.visit.click("Why does the decommission not end?")
         self.visit.wait("main", "FAILED, begin it again: no ZooKeeper")
 
+    async def test_without_store(self) -> None:
+        """A decommission that waits for the metadata store is draining, and says for what it waits."""
+        await deferToThread(self._without_store)
+
+    def _without_store(self) -> None:
+        waiting = {"name": "decommission of bookie b:2", "began": 1_700_000_000, "unreachable": "no ZooKeeper",
+                   "found": 4, "left": 3, "eta": 9, "blockers": []}  # fmt: skip
+        self.given({"work": None, "operations": [waiting]})
+        self.visit.home()
+        self.visit.wait("#line", "1 draining")
+        self.visit.wait("main table", "decommission of bookie b:2: waits for the metadata store: no ZooKeeper")
+        self.visit.click("Why does the decommission not end?")
+        self.visit.wait("main", "waits for the metadata store, and continues when it is back: no ZooKeeper")
+
     async def test_elsewhere(self) -> None:
         """In a process without a bookie, questions that only a bookie can answer lead to the bookies."""
         await deferToThread(self._elsewhere)

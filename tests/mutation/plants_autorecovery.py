@@ -259,6 +259,22 @@ PLANTS = (
         where="BookieRecovery.recover",
     ),
     Plant(
+        "a decommission takes a store that is away for no ledgers", "autorecovery/operations/decommission.py",
+        "remaining.unreachable", "False", ["tests.autorecovery.operations.test_decommission"], where="Decommission.run",
+    ),
+    Plant(
+        "the time without a store uses up the patience of a decommission", "autorecovery/operations/decommission.py",
+        "least = -1", "pass", ["tests.autorecovery.operations.test_decommission"], where="Decommission.run",
+    ),
+    Plant(
+        "a list of ledgers that was interrupted counts as whole", "autorecovery/operations/decommission.py",
+        "self._is_listed", "True", ["tests.autorecovery.operations.test_decommission"], where="Decommission._remaining",
+    ),
+    Plant(
+        "each attempt without a store is a line of the shell", "cli/commands/decommission.py",
+        "not was_unreachable", "True", ["tests.cli.commands.test_decommission"], where="_RemainingReporter.report",
+    ),
+    Plant(
         "ledgers are renamed before all were looked at", "client/renaming.py",
         "await for_each(self._ledgers.ledger_ids(), self._check, self._at_once)", "", ["tests.client.test_renaming"],
         where="BookieRenaming.run",

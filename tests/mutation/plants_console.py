@@ -212,7 +212,12 @@ PLANTS = (
     ),
     Plant(
         "nobody learns for what a decommission waits", "http/autorecovery_api.py",
-        "self.operations[name].remaining = remaining", "pass", ["tests.http.console.test_assembly"],
+        "operation.remaining = remaining", "pass", ["tests.http.console.test_assembly"],
+        where="AutorecoveryApi._finish",
+    ),
+    Plant(
+        "each attempt of a decommission without a store is a line of the log", "http/autorecovery_api.py",
+        "before and before.unreachable", "False", ["tests.http.console.test_assembly"],
         where="AutorecoveryApi._finish",
     ),
     Plant(

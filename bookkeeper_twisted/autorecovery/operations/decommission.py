@@ -1,9 +1,10 @@
 """Decommission: waits until no ledger needs a bookie that was shut down and will not return.
 
 A decommission only triggers an audit, and waits: the auditor marks the ledgers of the bookie, and replication workers
-copy their entries.  A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an
-entry, or if a writer may still send entries to the bookie.  The decommission also waits until no underreplicated mark
-names the bookie.
+copy their entries.  While the metadata store cannot be reached, the decommission waits for it.
+
+A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an entry, or if a writer may
+still send entries to the bookie.  The decommission also waits until no underreplicated mark names the bookie.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.steps import for_each
-from ...errors import IllegalOperationError, NoSuchLedgerMetadataError
+from ...errors import IllegalOperationError, MetadataUnavailableError, NoSuchLedgerMetadataError
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import registered_bookies
@@ -23,6 +24,7 @@ from .admin import AutorecoveryAdmin
 
 _AT_ONCE = 50
 _FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
+_WAIT_FOR_STORE = 5.0
 
 OPEN = "a writer has it open"
 MARKED = "marked, and waiting for a worker"
@@ -35,10 +37,13 @@ class Remaining:
 
     :ivar blockers: why each ledger still needs the bookie, by ledger id.
     :ivar found: the largest number of remaining ledgers since the decommission began.
+    :ivar unreachable: why the metadata store could not be reached, so that the other attributes are those of the last
+        check that succeeded, or empty; an empty text if it was reached.
     """
 
     blockers: Mapping[int, str]
     found: int
+    unreachable: str = ""
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
@@ -60,7 +65,8 @@ class Decommission:
     """The decommission of one bookie: it waits until no ledger needs the bookie any more.
 
     :ivar bookie_id: id of the bookie, which was shut down.
-    :param patience: the wait ends if the number of remaining ledgers has not fallen for this number of seconds.
+    :param patience: the wait ends if the number of remaining ledgers has not fallen for this number of seconds,
+        in which the metadata store could be read.
     """
 
     def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:
@@ -71,30 +77,47 @@ class Decommission:
         self._ledgers = driver.ledgers
         self._registration = driver.registration
         self._needing: set[int] = set()
-        self._found = 0
+        self._is_listed = False
 
     async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
         """Trigger an audit, and wait until no ledger needs the bookie.
 
-        :param report: called with the remaining ledgers after each check of the metadata.
+        While the metadata store cannot be reached, this waits for it, for any time; cancelling ends the wait.
+
+        :param report: called with the remaining ledgers after each check of the metadata, failed ones included.
         :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds.
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
+        :raises bookkeeper_twisted.errors.MetadataError: the audit could not be triggered, or the metadata store failed.
         """
         await self.check()
-        await for_each(self._ledgers.ledger_ids(), self._look, _AT_ONCE)
-        since, least = self._clock.seconds(), -1
+        since, least, remaining = self._clock.seconds(), -1, Remaining({}, 0)
         while True:
-            blockers = await self._blockers()
-            count = len(blockers)
-            self._found = max(self._found, count)
-            remaining = Remaining(blockers, self._found)
+            remaining = await self._remaining(remaining)
             report(remaining)
-            if least < 0 or count < least:
-                since, least = self._clock.seconds(), count
-            if not count or self._clock.seconds() - since >= self._patience:
-                return remaining
-            await deferLater(self._clock, min(_FIRST_WAIT + _WAIT_A_LEDGER * count, _LONGEST_WAIT))
-            await for_each(sorted(self._needing), self._look, _AT_ONCE)
+            count, pause = len(remaining.blockers), _WAIT_FOR_STORE
+            if remaining.unreachable:
+                least = -1  # workers could not make progress either: the patience begins anew after the next check
+            else:
+                if least < 0 or count < least:
+                    since, least = self._clock.seconds(), count
+                if not count or self._clock.seconds() - since >= self._patience:
+                    return remaining
+                pause = min(_FIRST_WAIT + _WAIT_A_LEDGER * count, _LONGEST_WAIT)
+            await deferLater(self._clock, pause)
+
+    async def _remaining(self, before: Remaining) -> Remaining:
+        """Read which ledgers still need the bookie: at first from all ledgers, later from those that did.
+
+        :param before: the result of the last call.
+        """
+        try:
+            ledger_ids = sorted(self._needing) if self._is_listed else self._ledgers.ledger_ids()
+            await for_each(ledger_ids, self._look, _AT_ONCE)
+            self._is_listed = True
+            blockers = await self._blockers()
+        except MetadataUnavailableError as error:
+            return attrs.evolve(before, unreachable=str(error))
+        return Remaining(blockers, max(before.found, len(blockers)))
 
     async def check(self) -> None:
         """Check that the ledgers of the bookie can be copied, and trigger the audit.

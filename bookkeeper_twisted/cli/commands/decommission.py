@@ -52,9 +52,18 @@ class _RemainingReporter:
         self._printed: int | None = None
         self._found = 0
         self._since = 0.0
+        self._is_unreachable = False
 
     def report(self, remaining: Remaining) -> None:
-        """If the number of ``remaining`` ledgers has changed, print it with the estimated time until it is 0."""
+        """If the number of ``remaining`` ledgers has changed, print it with the estimated time until it is 0.
+
+        While the metadata store cannot be reached, print nothing but one line at the begin.
+        """
+        was_unreachable, self._is_unreachable = self._is_unreachable, bool(remaining.unreachable)
+        if remaining.unreachable:
+            if not was_unreachable:
+                self._shell.out(line("Waiting for the metadata store", error=remaining.unreachable))
+            return
         count, now = len(remaining.blockers), self._shell.world.reactor.seconds()
         if remaining.found > self._found:
             self._found, self._since = remaining.found, now

@@ -158,6 +158,7 @@ def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
     return {
         "found": remaining.found,
         "left": left,
+        "unreachable": remaining.unreachable,
         "eta": round(seconds * left / done, 1) if done else None,
         "blockers": [
             {"reason": reason, "count": len(ledgers), "ledgers": ledgers[:_SHOWN_LEDGERS]}

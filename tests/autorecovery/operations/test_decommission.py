@@ -3,7 +3,7 @@
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.autorecovery.operations.decommission import (
     MARKED,
@@ -13,7 +13,13 @@ from bookkeeper_twisted.autorecovery.operations.decommission import (
     Remaining,
     needs,
 )
-from bookkeeper_twisted.errors import AutorecoveryDisabledError, IllegalOperationError, NoAuditorError
+from bookkeeper_twisted.errors import (
+    AutorecoveryDisabledError,
+    IllegalOperationError,
+    MetadataSerializationError,
+    MetadataUnavailableError,
+    NoAuditorError,
+)
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 
 from ...client.cluster_case import BOOKIES, ClusterCase
@@ -147,6 +153,73 @@ class DecommissionTests(ClusterCase):
         self.assertNoResult(done)
         self.pass_time(5)
         self.assertEqual(self.successResultOf(done), Remaining(dict.fromkeys(self.ids[1:], UNMARKED), 3))
+
+    def lose_store(self) -> None:
+        """From now on, the metadata store cannot be reached."""
+
+        async def read(*_: object) -> Any:
+            raise MetadataUnavailableError("no connection")
+
+        self.away = [self.patch(self.driver.ledgers, "read", read),
+                     self.patch(self.driver.underreplication, "locked_ledgers", read)]  # fmt: skip
+
+    def find_store(self) -> None:
+        """The metadata store is back."""
+        for patch in self.away:
+            patch.restore()
+
+    def test_store_is_away(self) -> None:
+        """While the metadata store is away it says so, with what it knew; then it continues, with all its patience."""
+        self.elect()
+        done = self.start(patience=10)
+        self.repair(self.ids[0])
+        self.pass_time(8)
+        known = Remaining(dict.fromkeys(self.ids[1:], UNMARKED), 3)
+        self.assertEqual(self.looks[-1], known)
+        self.lose_store()
+        self.pass_time(700)
+        self.assertEqual(self.looks[-1], attrs.evolve(known, unreachable="no connection"))
+        self.find_store()
+        self.pass_time(9)
+        self.assertEqual(self.looks[-1], known)
+        self.assertNoResult(done)
+        for ledger_id in self.ids:
+            self.repair(ledger_id)
+        self.pass_time(2)
+        self.assertEqual(self.successResultOf(done), Remaining({}, 3))
+
+    def test_store_is_away_at_first(self) -> None:
+        """A metadata store that is away during the list of ledgers is no end, and none of them is left out."""
+        self.elect()
+        self.lose_store()
+        done = self.start()
+        self.pass_time(60)
+        self.assertEqual(self.looks[-1], Remaining({}, 0, "no connection"))
+        self.find_store()
+        self.pass_time(6)
+        self.assertEqual(self.looks[-1], Remaining(dict.fromkeys(self.ids, UNMARKED), 3))
+        self.assertNoResult(done)
+
+    def test_cancelled_without_store(self) -> None:
+        """Cancelling ends the wait for the metadata store, and leaves no timer."""
+        self.elect()
+        before = len(self.clock.getDelayedCalls())
+        self.lose_store()
+        done = self.start()
+        self.assertEqual(len(self.clock.getDelayedCalls()), before + 1)
+        done.cancel()
+        self.failureResultOf(done, CancelledError)
+        self.assertEqual(len(self.clock.getDelayedCalls()), before)
+
+    def test_store_fails(self) -> None:
+        """Another failure of the metadata store ends it."""
+        self.elect()
+
+        async def fail() -> Any:
+            raise MetadataSerializationError("no lock")
+
+        self.patch(self.driver.underreplication, "locked_ledgers", fail)
+        self.failureResultOf(self.start(), MetadataSerializationError)
 
     def test_refused(self) -> None:
         """Without an auditor, while disabled, and of a bookie that runs, nothing is begun."""

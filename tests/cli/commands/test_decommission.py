@@ -1,5 +1,7 @@
 """``decommissionbookie``."""
 
+from bookkeeper_twisted.errors import MetadataUnavailableError
+
 from ..shell_case import BOOKIES
 from .test_autorecovery import AutorecoveryCase
 
@@ -64,6 +66,28 @@ class DecommissionTests(AutorecoveryCase):
                 "Ledgers remain {count=1, found=3, secondsLeft=11}",
             ],
         )
+
+    def test_store_is_away(self) -> None:
+        """While the metadata store is away, one line says that it waits, once for each time; then it continues."""
+        self.do(self.cluster.registration.register_bookie(_GONE, False, self.service_info))
+        ledger_id = self.written(2, write_quorum=4, ack_quorum=2)
+        self.do(self.cluster.registration.unregister_bookie(_GONE))
+        running = self.begin("decommissionbookie", "-force", "-bookieid", _GONE)
+        self.settle()
+
+        async def away(*_: object) -> object:
+            raise MetadataUnavailableError("no connection")
+
+        for _ in range(2):
+            patch = self.patch(type(self.cluster.ledgers), "read", away)
+            self.clock.pump([1.0] * 20)
+            patch.restore()
+            self.clock.pump([1.0] * 6)
+        self.do(self.cluster.ledgers.remove(ledger_id))
+        self.clock.pump([1.0] * 10)
+        self.assertEqual(self.successResultOf(running), 0)
+        told = ["Ledgers remain {count=1, found=1}", *["Waiting for the metadata store {error=no connection}"] * 2]
+        self.assertEqual([each for each in self.printed if each.startswith(("Ledgers", "Waiting"))], told)
 
     def test_running(self) -> None:
         """A bookie that runs is refused."""

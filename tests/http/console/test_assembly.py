@@ -2,9 +2,10 @@
 
 import json
 
-from twisted.logger import globalLogPublisher
+from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 
 from bookkeeper_twisted.autorecovery.operations.decommission import MARKED
+from bookkeeper_twisted.errors import MetadataUnavailableError
 from bookkeeper_twisted.http.console.feed import INTERVAL
 from bookkeeper_twisted.http.site import make_autorecovery_site
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
@@ -59,6 +60,30 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.result(registration.write_cookie("gone:1", b"5\n", None))
         self.ask("/api/v1/autorecovery/decommission", "PUT", body)
         self.clock.pump([0.0] * 60 + [INTERVAL])
+        self.assertEqual(self.json("stream")["operations"], [])
+
+    def test_operation_without_store(self) -> None:
+        """A decommission that waits for the metadata store says so, also in the log, and continues when it is back."""
+        self.client.metadata.auditing.stand("bookie-2", lambda elected: None)
+        self.result(self.marks.mark(3, ("gone:1",), 5))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1"}')
+
+        async def away(_: object) -> object:
+            raise MetadataUnavailableError("no connection")
+
+        patch = self.patch(type(self.client.metadata.underreplication), "locked_ledgers", away)
+        with capturedLogs() as logged:
+            self.clock.pump([5.0] * 200)
+        (found,) = self.json("stream")["operations"]
+        self.assertEqual((found["unreachable"], found["left"], "failure" in found), ("no connection", 1, False))
+        told = [formatEvent(each) for each in logged if "waits for the metadata store" in formatEvent(each)]
+        self.assertEqual(told, ["the decommission of bookie gone:1 waits for the metadata store: no connection"])
+        patch.restore()
+        self.clock.pump([5.0] * 2)
+        (found,) = self.json("stream")["operations"]
+        self.assertEqual((found["unreachable"], found["left"]), ("", 1))
+        self.result(self.marks.remove_mark(3, 0))
+        self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])
 
     def test_stuck_operation(self) -> None:

@@ -28,6 +28,8 @@ const QUESTIONS = [
             .map((each) =>
               each.failure
                 ? `${each.name}: FAILED, begin it again: ${each.failure}`
+                : each.unreachable
+                ? `${each.name}: waits for the metadata store: ${each.unreachable}`
                 : `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`,
             )
             .join("; ") || "none runs in this process",

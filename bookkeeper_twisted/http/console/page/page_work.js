@@ -58,6 +58,8 @@ function operationsOf(operations) {
         ? h("span", { class: "bad" }, `: FAILED, begin it again: ${each.failure}`)
         : each.found === undefined
         ? ": at work"
+        : each.unreachable
+        ? h("span", { class: "warn" }, `: waits for the metadata store, and continues when it is back: ${each.unreachable}`)
         : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ends in ${duration(each.eta)} `,
       each.found && !each.failure ? bar(each.found - each.left, each.found, each.name) : null,
     ),
