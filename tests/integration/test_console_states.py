@@ -6,18 +6,22 @@ from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
+import attrs
 from twisted.internet import reactor
 from twisted.internet.interfaces import IReactorTCP
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from benchmarks.shared.browser import missing
+from bookkeeper_twisted.bookie.group_commit import QUEUE
+from bookkeeper_twisted.bookie.requests.slow_requests import ROOM, TURN, SlowRequest
+from bookkeeper_twisted.http.console.diagnosis import bottleneck
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
 from .test_console import Visit
 
-_ANSWERED = """
+_ANSWERED = """{
 const answers = %s, real = window.fetch;
 window.fetch = (path, options) => {
   const found = Object.entries(answers).find(([begin]) => path.startsWith(begin));
@@ -26,8 +30,11 @@ window.fetch = (path, options) => {
   const start = (controller) => controller.enqueue(new TextEncoder().encode(found[1]));
   return Promise.resolve(new Response(new ReadableStream({ start })));
 };
+}"""
+"""A script that answers requests of the page, by the beginning of their paths; a text is a stream that does not end.
+
+Of several scripts, the last one that was given is asked first.
 """
-"""A script that answers requests of the page, by the beginning of their paths; a text is a stream that does not end."""
 
 _STREAM = "/api/v1/console/stream"
 _CLUSTER = {"bookies": {"b:1": {"id": "b:1", "state": "writable", "total": 10, "free": 5, "since": None}}, "safe": []}
@@ -127,6 +134,33 @@ class ConsoleStatesTests(TestCase):
         script = "return [...document.querySelectorAll('main a')].map(each => each.hash)"
         links = self.visit.driver.execute_script(script)
         self.assertNotIn("#/ledger?id=-1", links)
+
+    async def test_answers(self) -> None:
+        """Disks that fill, a compaction that frees space, and what is slow, are told in the words of an operator."""
+        await deferToThread(self._answers)
+
+    def _answers(self) -> None:
+        disks = [
+            {"directory": f"/{name}", "total": 1 << 30, "free": 1 << 28, "growthPerDay": 1 << 20, "daysUntilFull": left}
+            for name, left in (("slow", 12.3456), ("soon", 0.03), ("now", 0.0), ("never", None))
+        ]
+        own = {"reasons": [], "disks": disks, "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
+        logs = {
+            "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
+            "major": {"logs": 1, "freed": 1 << 30, "copied": 1 << 30}, "minor": {"logs": 0, "freed": 0, "copied": 0},
+        }  # fmt: skip
+        for waited_for, verdict in ((TURN, "the network: "), (QUEUE, "the queue: "), (ROOM, "the queue: ")):
+            request = SlowRequest(1.0, "ADD_ENTRY", "c", 7, 0, 1, 2500.0, waited_for)
+            latency = attrs.asdict(bottleneck((), [request], 1.0, "5")) | {"threshold": "5"}
+            self.given({"bookie": own, "work": {}, "latency": latency}, entry_logs=logs)
+            self.visit.ask("What is slow, disk or network or queue?")
+            self.assertEqual(self.visit.wait("#verdict"), f"{verdict}slow requests waited longest for {waited_for}")
+            self.visit.wait("main table", f"{waited_for} 2.5")
+        self.visit.home()
+        self.visit.wait("main table", "/slow: full in 12.3 days; /soon: full in 43 min; /now: full now; /never: not")
+        self.visit.click("What would a compaction win?")
+        self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
+        self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
 
     async def test_upgraded(self) -> None:
         """When the server has another version than the page, one line says so, with a link that the keyboard reaches.

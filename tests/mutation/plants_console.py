@@ -36,6 +36,11 @@ PLANTS = (
         "disk.free - (1 - threshold) * disk.total", "disk.free", _JUDGED, where="days_until_full",
     ),
     Plant(
+        "a disk that is full in a minute is full", _VERDICTS,
+        "max(round(left / disk.growth / _DAY, 4), _SOON)", "round(left / disk.growth / _DAY, 1)", _JUDGED,
+        where="days_until_full",
+    ),
+    Plant(
         "a log without live bytes is copied", _VERDICTS,
         "log.live and log.live / log.n_bytes < threshold", "log.live / log.n_bytes < threshold", _JUDGED,
         where="compaction_gain",

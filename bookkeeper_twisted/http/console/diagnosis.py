@@ -15,6 +15,9 @@ WINDOW = 600.0
 """Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
 
 _DAY = 86400.0
+_SOON = 0.0001
+"""The least number of days until a disk is full that is not full yet."""
+
 _CAUSES: Mapping[str, str] = {
     DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor",
 }  # fmt: skip
@@ -124,4 +127,6 @@ def days_until_full(disk: DirectoryUsage, threshold: float) -> float | None:
     left = disk.free - (1 - threshold) * disk.total
     if left <= 0:
         return 0.0
-    return None if not disk.growth or disk.growth <= 0 else round(left / disk.growth / _DAY, 1)
+    if not disk.growth or disk.growth <= 0:
+        return None
+    return max(round(left / disk.growth / _DAY, 4), _SOON)  # rounded to 0, the disk would count as full already

@@ -1,9 +1,11 @@
 """Verdicts on measured values."""
 
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
 from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
+from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, TURN, SlowRequest
 from bookkeeper_twisted.http.console.diagnosis import WINDOW, bottleneck, compaction_gain, days_until_full
 from bookkeeper_twisted.metrics import JournalGroup
@@ -69,6 +71,23 @@ class SpaceTests(SynchronousTestCase):
         found = compaction_gain(logs, 0.8)
         self.assertEqual((found.logs, found.freed, found.copied), (2, 140, 60))
         self.assertEqual(compaction_gain(logs, 0.0).logs, 0)
+
+    def test_filling(self) -> None:
+        """Samples of a disk that fills give the time until its threshold, to the last seconds, and then it is full."""
+        clock, day, total = Clock(), 86400.0, 1000 << 30
+        history, speed = DiskHistory(clock.seconds), total / (10 * day)
+        left = []
+        for _ in range(int(9.5 * day / STEP)):
+            used = int(speed * clock.seconds())
+            history.record(used)
+            left.append(days_until_full(DirectoryUsage("/l", total, total - used, history.growth), 0.95))
+            clock.advance(STEP)
+        self.assertEqual(left[:3], [None] * 3)
+        for number in range(3, len(left)):
+            self.assertAlmostEqual(left[number] or 0.0, 9.5 - number * STEP / day, places=3)
+        used = int(speed * clock.seconds())
+        for free, expected in ((total - used + 1, 0.0001), (total - used, 0.0)):
+            self.assertEqual(days_until_full(DirectoryUsage("/l", total, free, speed), used / total), expected)
 
     def test_full(self) -> None:
         """A disk is full at the threshold, not when its last byte is used; one that does not grow is never full."""

@@ -45,6 +45,7 @@ export const ago = (seconds) =>
 
 export function days(disk) {
   if (disk.daysUntilFull === 0) return "full now";
-  if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull} days`;
+  if (disk.daysUntilFull !== null && disk.daysUntilFull < 2) return `full in ${duration(disk.daysUntilFull * 86400)}`;
+  if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull.toFixed(1)} days`;
   return disk.growthPerDay === null ? "not known before half an hour of samples" : "not filling";
 }
