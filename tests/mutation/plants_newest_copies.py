@@ -7,12 +7,28 @@ _LOOKED_UP = "storage/index/looked_up.py"
 _REBUILT = ["tests.bookie.maintenance.test_rebuilt_copies"]
 _LOOK_UPS = ["tests.storage.index.test_looked_up"]
 _SCATTERED_MODULE, _SCATTERED = "storage/index/scattered.py", ["tests.storage.index.test_scattered"]
+_BLOCKS = ["tests.storage.index.test_blocks"]
 _RECENT = ["tests.storage.index.test_recent_index"]
 
 PLANTS = (
     Plant(
         "rows that were packed stay in the index beside newer ones", "storage/index/run_index.py",
-        "self._insert(blocks.take_out(late))", "pass", _LIVES, where="SqliteRunIndex._put",
+        "self._insert(blocks.take_out_older(late))", "pass", _LIVES, where="SqliteRunIndex._put",
+    ),
+    Plant(
+        "a ledger whose end is damaged is taken for a new one", "storage/index/block_writer.py",
+        "found[ledger_id] = max(self.last_intact(block_set.set_id, ledger_id), found.get(ledger_id, -1))", "", _BLOCKS,
+        where="BlockWriter.last_entries",
+    ),
+    Plant(
+        "older copies beside a damaged block stay", "storage/index/block_writer.py",
+        "self._cut_intact(block_set.set_id, ordered) if cut is None else cut", "cut or []", _BLOCKS,
+        where="BlockWriter.take_out_older",
+    ),
+    Plant(
+        "older copies behind the first block stay beside damage", "storage/index/stored_blocks.py",
+        "((_FLOOR, (set_id, key)), (_WITHIN, (set_id, key, end)))", "((_FLOOR, (set_id, key)),)", _BLOCKS,
+        where="StoredBlocks.intact",
     ),
     Plant(
         "a copy of an entry replaces one that was added while it was made", "storage/index/rows.py",

@@ -428,7 +428,7 @@ PLANTS = (
     ),
     Plant(
         "rows in blocks are not trimmed", "storage/index/run_index.py",
-        "self._insert(blocks.take_out(late))", "pass", [*_BLOCKS, *_PACKED], where="SqliteRunIndex._put",
+        "self._insert(blocks.take_out_older(late))", "pass", [*_BLOCKS, *_PACKED], where="SqliteRunIndex._put",
     ),
     Plant(
         "copies do not take the place of rows in blocks", "storage/index/run_index.py",

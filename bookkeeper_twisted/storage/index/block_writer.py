@@ -116,9 +116,9 @@ class BlockWriter(StoredBlocks):
     def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
         """Return, for each given ledger that has index rows in blocks, its highest entry id in the blocks.
 
-        A commit needs these ids, because only a new row that begins at or before such an id can replace stored rows.  A
-        damaged block is skipped, so that the commit still succeeds.  Then an entry may be in two rows: in a new row,
-        and in an old row that was not replaced because of the damage.
+        A commit needs these ids, because only a new row that begins at or before such an id can replace stored rows.
+        Damage does not stop the commit: where a block next to the end of a ledger is damaged, the highest entry id in
+        the intact blocks is returned.  No search returns a row of a damaged block, so no new row has to replace it.
 
         :param ledger_ids: the ledger ids, in ascending order.
         """
@@ -132,6 +132,7 @@ class BlockWriter(StoredBlocks):
                 try:
                     cursor.go(key)
                 except DamageError:
+                    found[ledger_id] = max(self.last_intact(block_set.set_id, ledger_id), found.get(ledger_id, -1))
                     continue
                 packed, behind = cursor.around(key)
                 if packed[:8] == key[:8]:
@@ -141,19 +142,54 @@ class BlockWriter(StoredBlocks):
 
     # -- removing rows --
 
-    def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
+    def take_out(self, spans: Iterable[Span], log_ids: Collection[int]) -> list[IndexRow]:
         """Remove and return the packed index rows (36 bytes each) with any of the entries in ``spans``.
 
         :param spans: ledger id, first and last entry id of each range of entries.
-        :param log_ids: if given, remove only rows that refer to these entry logs.
+        :param log_ids: remove only rows that refer to these entry logs.
         :returns: the removed rows, unpacked.
         """
         ordered = sorted(spans)
         taken: list[bytes] = []
         for block_set in list(self.block_sets):
-            if log_ids is None or block_set.has_one_of(log_ids):
+            if block_set.has_one_of(log_ids):
                 taken += self._cut(block_set, ordered, log_ids)
         return rows_of_packed(taken)
+
+    def take_out_older(self, spans: Iterable[Span]) -> list[IndexRow]:
+        """Remove and return the packed index rows (36 bytes each) of entries that are written again.
+
+        Rows in damaged blocks stay, so that the commit can still succeed: no search returns them.  Every row in an
+        intact block is removed, even beside a damaged block, or a search would return this older row.
+
+        :param spans: ledger id, first and last entry id of each range of entries.
+        :returns: the removed rows, unpacked.
+        """
+        ordered = sorted(spans)
+        taken: list[bytes] = []
+        for block_set in list(self.block_sets):
+            cut: list[bytes] | None = None
+            with self._undone_if_damaged():
+                cut = self._cut(block_set, ordered, None)
+            taken += self._cut_intact(block_set.set_id, ordered) if cut is None else cut
+        return rows_of_packed(taken)
+
+    def _cut_intact(self, set_id: int, spans: Sequence[Span]) -> list[bytes]:
+        """Remove and return the rows with an entry in ``spans`` from the intact blocks of a block set.
+
+        :param set_id: id of the block set (the blocks that one flush or merge wrote).
+        """
+        taken: list[bytes] = []
+        for ledger_id, first, last in spans:
+            key, end = key_of(ledger_id, first), key_of(ledger_id, last)
+            for block in self.intact(set_id, key, end):
+                left: list[bytes] = []
+                for packed in cut_rows(block.rows):
+                    is_in = packed[:8] == key[:8] and packed[:16] <= end and last_of(packed) >= first
+                    (taken if is_in else left).append(packed)
+                if len(left) < len(block):
+                    self.replace(block, left)
+        return taken
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
         """Remove all index rows of deleted ledgers from the blocks.

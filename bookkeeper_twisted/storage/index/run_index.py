@@ -269,7 +269,7 @@ class SqliteRunIndex:
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
         if late:  # blocks may have older rows of these entries: move them to the table ``runs``, to cut them there
-            self._insert(blocks.take_out(late))
+            self._insert(blocks.take_out_older(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
             before = known[ledger_id]

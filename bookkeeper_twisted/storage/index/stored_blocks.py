@@ -13,6 +13,7 @@ reason, a search that has reached the end of a block set verifies the first bloc
 """
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from heapq import merge
 from itertools import islice, takewhile
 
@@ -45,6 +46,8 @@ _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
+_WITHIN = f"{_BLOCKS} WHERE generation = ? AND first > ? AND first <= ? ORDER BY first"
+_BACK = f"{_BLOCKS} WHERE generation = ? AND first <= ? ORDER BY first DESC"
 _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, first LIMIT 1"
 
 
@@ -222,6 +225,30 @@ class StoredBlocks:
         values = self._connection.execute(_FLOOR, (set_id, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.set_id == set_id else None
+
+    def intact(self, set_id: int, key: bytes, end: bytes) -> list[Block]:
+        """Return the blocks of a block set that may have rows from ``key`` to ``end``; damaged blocks are left out.
+
+        :param set_id: id of the block set (the blocks that one flush or merge wrote).
+        """
+        found: list[Block] = []
+        for query, values in ((_FLOOR, (set_id, key)), (_WITHIN, (set_id, key, end))):
+            for stored in self._connection.execute(query, values).fetchall():
+                with suppress(DamageError):
+                    found.append(block_from(stored))
+        return [block for block in found if block.set_id == set_id]
+
+    def last_intact(self, set_id: int, ledger_id: int) -> int:
+        """Return the highest entry id of a ledger in the intact blocks of a block set; -1 if they have no rows of it.
+
+        :param set_id: id of the block set (the blocks that one flush or merge wrote).
+        """
+        key = key_of(ledger_id, MAX_ID)
+        for values in self._connection.execute(_BACK, (set_id, key)):
+            with suppress(DamageError):
+                packed, _ = block_from(values).around(key)
+                return last_of(packed) if packed[:8] == key[:8] else -1
+        return -1
 
     def heads(self, set_id: int, limit: int) -> list[Block]:
         """Return the first blocks, at most ``limit``, of a block set (the blocks that one flush or merge wrote).

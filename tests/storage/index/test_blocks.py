@@ -359,6 +359,35 @@ class DamagedBlockTests(_Flushes):
         self.index.commit(IndexBatch(deleted_ledgers=[*_LEDGERS]))
         self.assertLess(self.index.live()[0][0], 30 * len(_LEDGERS))
 
+    def test_older_copies_beside_damage(self) -> None:
+        """An entry that is written again hides its older copy, whichever block beside or around it is damaged (S9)."""
+        self.flush(range(6))
+        self.index.commit(IndexBatch(mixed=packed_rows([_row(3, entry_id) for entry_id in range(6, 30, 2)])))
+        blocks_of_rows = [number for (number,) in self.index._writer.execute("SELECT id FROM blocks ORDER BY id")]
+        again = [_row(ledger_id, entry_id, 1) for ledger_id in _LEDGERS for entry_id in range(6)]
+        again += [_row(3, entry_id, 1) for entry_id in range(6, 30, 2)]
+        whole = IndexRow(3, 0, 29, 1, 1024, 60, b"abcd")
+        self.index.close()
+        with open(self.path, "rb") as file:
+            intact = file.read()
+        for damaged in blocks_of_rows:
+            for batch in (IndexBatch(runs=again), IndexBatch(mixed=packed_rows(again)), IndexBatch(runs=[whole])):
+                for is_known in (False, True):  # whether the index has the last entries in mind
+                    with open(self.path, "wb") as file:
+                        file.write(intact)
+                    self.index = self.open()
+                    if is_known:
+                        self.index._learn(block_writer.BlockWriter(self.index._writer), batch)
+                    self.execute(f"UPDATE blocks SET crc = crc + 1 WHERE id = {damaged}")
+                    self.index.commit(batch)
+                    wanted = {(row.ledger_id, row.first): row for row in again}
+                    if whole in batch.runs:
+                        wanted = {(3, entry_id): whole for entry_id in range(30)}
+                    for (ledger_id, entry_id), row in wanted.items():
+                        with self.subTest(f"{damaged}, {is_known}, {row}"):
+                            self.assertEqual(self.index.find(ledger_id, entry_id), row)
+                    self.index.close()
+
     def test_damaged_list(self) -> None:
         """Without the list of block sets nothing is denied, nothing committed, and the index not opened again."""
         self.flush(range(5))
