@@ -257,6 +257,11 @@ PLANTS = (
         "result == self._size", "result >= 0", _WRITER, where="DurableWriter.end",
     ),
     Plant(
+        "that too many writes are in use is not said", "storage/files/kernel_context.py",
+        '"asynchronous I/O: all of fs.aio-max-nr is in use"', '"asynchronous I/O"', _WRITER,
+        where="KernelContext.__init__",
+    ),
+    Plant(
         "a write whose result cannot be read never ends", "storage/files/kernel_context.py",
         "number != errno.EINTR", "False", _WRITER, where="KernelContext.ended_write",
     ),

@@ -33,7 +33,7 @@ class KernelContext:
         """Open a context of the kernel's asynchronous I/O.
 
         :param depth: maximum number of reads and writes that are in progress at the same time.
-        :raises OSError: the system has no asynchronous I/O.
+        :raises OSError: the system has no asynchronous I/O, or all contexts that it allows are in use.
         """
         numbers = _NUMBERS.get(platform.machine()) if sys.platform == "linux" and sys.byteorder == "little" else None
         if numbers is None:
@@ -42,7 +42,10 @@ class KernelContext:
         setup, self._destroy, self._get_events, self._submit = numbers
         self._context = ctypes.c_ulong(0)
         self._depth = depth
-        self._call(setup, depth, ctypes.byref(self._context))
+        try:
+            self._call(setup, depth, ctypes.byref(self._context))
+        except BlockingIOError as error:  # EAGAIN
+            raise OSError(error.errno, "asynchronous I/O: all of fs.aio-max-nr is in use") from error
         self._events = ctypes.create_string_buffer(_EVENT.size * depth)
         # begin_write and ended_write make one system call each; all their calls use the same objects as arguments
         self._block = ctypes.create_string_buffer(_CONTROL.size)

@@ -5,6 +5,7 @@ import errno
 import os
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 from select import select
 from typing import Any
 
@@ -21,6 +22,7 @@ from .scripted_kernel import ScriptedKernel
 
 _PAGE = 4096
 _DSYNC = 2
+_TOO_MANY = 3 * 1024 * 1024
 
 
 class _WriterTestCase(SynchronousTestCase):
@@ -55,6 +57,13 @@ class RealWrites(_WriterTestCase):
         if not began or not writer.end():
             file.pwritev(parts, offset, True)
         return began
+
+    def test_too_many(self) -> None:
+        """A context for more writes than this machine allows is refused, and the error names the limit."""
+        self.writer()
+        if int(Path("/proc/sys/fs/aio-max-nr").read_text()) >= _TOO_MANY:
+            raise SkipTest("this machine allows millions of writes at a time")
+        self.assertRaisesRegex(OSError, "fs.aio-max-nr", KernelContext, _TOO_MANY)
 
     def test_writes(self) -> None:
         """Bytes of several buffers are where they belong, write after write in the same memory."""
