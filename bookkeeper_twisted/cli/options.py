@@ -218,7 +218,9 @@ class Options(ConfigOptions):
             raise usage.UsageError(str(error)) from None
 
     def read(self) -> tuple[BookieConfig, ClientConfig]:
-        """Read the settings again, and return the configurations of the first bookie and of the client.
+        """Read the settings again, and return the configurations of the bookie and of the client.
+
+        If this process runs several bookies, the result has the configuration of the first.
 
         :raises ConfigError: a value is invalid, or the file cannot be read.
         """

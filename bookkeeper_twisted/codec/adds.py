@@ -214,8 +214,8 @@ def scattered_adds(
     :param entries: header, digest and payload of each entry.
     :raises CodecError: the master key does not have 20 bytes.
     """
-    # An EntryRun has consecutive ids, but the ids of these entries may have gaps.  This does no harm: the encoder does
-    # not use the ids of the run, but copies the ids in each frame from the header of the entry.
+    # An EntryRun has consecutive ids, but the ids of these entries may have gaps.  This does no harm: the encoder takes
+    # the ids that it writes into each frame from the header of the entry, not from the run.
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     return Adds((ledger_id,) * run.count, entry_ids, requests_out.encode_adds(master_key, run, flags), _offsets_of(run))
 

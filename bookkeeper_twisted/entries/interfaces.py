@@ -61,10 +61,10 @@ class Entries(Protocol):
         """
 
     def part_numbers(self, n: int) -> Iterable[int]:
-        """Return the numbers of those of ``n`` parts into which :meth:`split` may put entries.
+        """Return the numbers of the parts that may get entries when :meth:`split` divides these entries.
 
-        The result can include parts that get no entry, because the ledgers of the entries are not examined if they are
-        several.  The exceptions in ``elsewhere`` are ignored.
+        If the entries belong to several ledgers, the ledgers are not examined, so that the result can include parts
+        that get no entry.  The result does not depend on the argument ``elsewhere`` of :meth:`split`.
 
         :param n: number of parts; they are numbered from 0 on.
         """

@@ -1,7 +1,7 @@
 """Descriptions of the operations of an HTTP server: the method, path, parameters, statuses and allowed users of each.
 
-A decorator gives each handler its :class:`Route`.  From the routes, the project makes the pages of a server, the rules
-of access, the list of paths at ``/``, the OpenAPI document and the table in the documentation.
+A decorator gives each handler its :class:`Route`.  The routes are the only source of the paths that a server has, the
+rules of access, the list of paths at ``/``, the OpenAPI document and the table in the documentation.
 """
 
 from collections.abc import Callable, Iterable

@@ -75,7 +75,7 @@ class PeerLines:
         self._kinds: dict[str, _LinesOfKind] = {}
 
     def log(self, write: Callable[..., None], template: str, peer: str, *, cause: str = "", **fields: Any) -> None:
-        """Log a line about a ``peer``, or count the line as omitted.
+        """Log a line about a ``peer``; if many such lines were logged recently, only count it as omitted.
 
         :param write: the method of a logger that logs the line.
         :param template: text with the names of fields in braces, including ``{peer}``.  Lines with the same template

@@ -188,7 +188,7 @@ def _parsed(text: str, origin: str) -> Mapping[str, bytes]:
 
 
 def random_key() -> bytes:
-    """Return a new key for a ledger."""
+    """Return a new random key, with which the entries of a ledger are encrypted."""
     return os.urandom(KEY_SIZE)
 
 

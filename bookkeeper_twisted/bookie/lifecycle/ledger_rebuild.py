@@ -1,8 +1,8 @@
 """Rebuilds the ledger states of an unreadable index: every ledger in the entry logs and journals becomes fenced.
 
 The master keys come from the journals.  If the key record of a ledger is no longer in a journal, the first key that a
-client sends for the ledger becomes its key.  Ledgers without entries and without records in a journal are lost, and so
-are the fences of deleted ledgers.
+client sends for the ledger becomes its key.  Two things are lost: ledgers without entries and without records in a
+journal, and the knowledge that a ledger was fenced before it was deleted.
 """
 
 from collections.abc import Callable, Iterator

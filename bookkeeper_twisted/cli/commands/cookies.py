@@ -140,7 +140,8 @@ def _of_stored(
 ) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
     """Wrap a function as a command that prints a message if the function raises CookieNotFoundError.
 
-    :param work: the function to wrap; the command also passes the id of the bookie to it, which the options contain.
+    :param work: the function to wrap; its last argument is the id of the bookie, which the command takes from its
+        options.
     :param hint: text to print after the message, such as the name of the command that stores a cookie.
     """
 

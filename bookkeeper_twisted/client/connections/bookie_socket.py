@@ -37,7 +37,8 @@ Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 """A function that looks up the endpoint of a bookie id; it fails with a BookKeeperError if no address is known."""
 
 EncryptionOf = Callable[[str], Awaitable[IOpenSSLClientConnectionCreator]]
-"""A function that makes the client's end of TLS connections to a bookie; it fails with a BookKeeperError."""
+"""A function that takes the id of a bookie, and returns Twisted's creator of TLS connections to it; it fails with a
+BookKeeperError."""
 
 
 HostOf = Callable[[str], Awaitable[str]]

@@ -275,7 +275,7 @@ class Batch(Generic[Owner]):
 
     @property
     def has_acked_later(self) -> bool:
-        """Whether an entry has its ack quorum although an earlier entry lacks it; for a batch of one writer only."""
+        """Whether an entry has its ack quorum although an earlier entry lacks it; all entries must be of one writer."""
         return bool(self._tally.reached >> self._next)
 
     def take(self, indexes: Sequence[int]) -> tuple[Sequence[int], list[Waiter]]:

@@ -169,12 +169,12 @@ class ClientConnection(Protocol):
     def read(
         self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int], context: Mapping[str, str] | None = None
     ) -> "Deferred[list[ReadReply]]":
-        """Send a request for each of several entries of one ledger, all by one call of the transport, without flags.
+        """Request several entries of one ledger, without fencing it, by one write to the transport.
 
         :param ids: gives each V3 request its number.
         :param entry_ids: the entries to read, at least one.  In V2, whose reads have no numbers, :meth:`can_read` must
-            be True for them.
-        :param context: the request context (string keys and values) of the first request; ignored in V2.
+            return True for them.
+        :param context: the request context (string keys and values), sent with the first request; ignored in V2.
         :returns: fires with the replies in the order of ``entry_ids``; a reply may have an error status.  Fails with
             RequestTimeoutError if a reply is missing after the time limit, and with another error if the connection
             ends.  If the Deferred is cancelled, all of the reads are given up.
@@ -254,7 +254,7 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
-        """Send a rare request (:mod:`.cold_calls`); needs V3.
+        """Send a request that is neither an add nor a read, such as one for the LAC (:mod:`.cold_calls`); needs V3.
 
         :returns: fires with the result that ``call.result`` extracts from the reply.  Fails with the error for the
             status of the reply, with RequestTimeoutError, or with the error that ended the connection.

@@ -405,9 +405,9 @@ class MixedEntries:
             yield self._at(positions[at : at + 2 * PART])
 
     def _at(self, positions: Sequence[int]) -> SortedEntries:
-        """Return the entries with the given indexes in the columns (the lists of ledger ids, entry ids and bytes).
+        """Return the entries at the given positions in the columns (the lists of ledger ids, entry ids and bytes).
 
-        :param positions: the indexes, sorted by ledger id and then by entry id of the entries.
+        :param positions: the positions, in the order of the ledger ids and then of the entry ids of their entries.
         """
         if len(positions) == 1:
             (at,) = positions

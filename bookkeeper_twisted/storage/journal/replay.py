@@ -207,7 +207,8 @@ class JournalReplay:
     def _finish(self, file: IFile, reader: JournalReader) -> None:
         """Write and sync the last groups of a file again, then append a group that marks the end of the file.
 
-        The previous process may have ended, or its sync may have failed, so these groups may not be on the disk.
+        The previous process may have ended before it synced these groups, or the sync may have failed, so they may not
+        be on the disk.
         """
         assert reader.identity is not None
         for offset in range(reader.durable, reader.end, CHUNK):

@@ -95,7 +95,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(self.admin.state(), before)
 
     def test_recent(self) -> None:
-        """The admin interface returns the newest groups that each journal wrote, and the newest slow requests."""
+        """The admin interface returns the newest group commits of each journal, and the newest slow requests."""
         self.assertTrue(self.admin.journal_groups())
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
