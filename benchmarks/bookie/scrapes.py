@@ -1,9 +1,11 @@
 """What scrapes of ``/metrics`` cost the adds of a bookie.
 
 ``python -m benchmarks scrapes [--seconds N] [--rounds N] [--tree DIRECTORY]`` prints JSON: for adds one after another
-on one connection, alone, beside ten scrapes a second, beside ten viewers of the console, and beside six connections
-that pipeline scrapes, five of which read no answer: adds a second, milliseconds of the median and of one add in a
-hundred, and milliseconds of the bookie's processor for each add.
+on one connection, alone, beside ten scrapes a second, beside ten viewers of the console, beside six connections that
+pipeline scrapes, five of which read no answer, and beside ten headless Chromiums that show the console, if it is
+installed: adds a second, milliseconds of the median and of one add in a hundred, and milliseconds of the bookie's
+processor for each add.  The browsers need processors of this machine, too, so beside them only the last figure is the
+bookie's.
 """
 
 import argparse
@@ -14,13 +16,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from statistics import median, quantiles
 
 from bookkeeper_twisted.codec.v2 import requests_out
 from bookkeeper_twisted.entries.entry_run import EntryRun
 
+from ..shared.browser import browser, missing
 from ..shared.processes import ROOT, Bookie, start_ours
 
 _SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -29,7 +32,7 @@ _VIEWERS = 10
 _KEY = b"k" * 20
 _BODY = bytes(1000)
 _PIPELINE = 5000
-_WAYS = ("alone", "watched", "scraped", "flooded")
+_WAYS = ("alone", "watched", "scraped", "flooded", "browsers")
 _LENGTH = struct.Struct(">I")
 
 
@@ -62,6 +65,17 @@ class _Adder:
 
 
 @contextmanager
+def _browsers(bookie: Bookie) -> Iterator[None]:
+    """Browsers that show the console of a bookie; windows of one browser would share six connections to it."""
+    with ExitStack() as stack:
+        for _ in range(_VIEWERS):
+            driver = browser()
+            stack.callback(driver.quit)
+            driver.get(f"http://127.0.0.1:{bookie.http_port}/console")
+        yield
+
+
+@contextmanager
 def _beside(way: str, bookie: Bookie) -> Iterator[None]:
     """Something that asks the HTTP server meanwhile."""
     ended = threading.Event()
@@ -91,14 +105,15 @@ def _beside(way: str, bookie: Bookie) -> Iterator[None]:
                     peer.recv(1 << 16)
 
     work = {
-        "alone": [], "watched": [watch] * _VIEWERS, "scraped": [scrape],
+        "alone": [], "browsers": [], "watched": [watch] * _VIEWERS, "scraped": [scrape],
         "flooded": [lambda: flood(True), *[lambda: flood(False)] * 5],
     }[way]  # fmt: skip
     threads = [threading.Thread(target=each, daemon=True) for each in work]
     for thread in threads:
         thread.start()
     try:
-        yield
+        with _browsers(bookie) if way == "browsers" else nullcontext():
+            yield
     finally:
         ended.set()
         for thread in threads:
@@ -112,15 +127,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tree", type=Path, default=ROOT, help="the source tree of the bookie")
     options = parser.parse_args(arguments)
-    found: dict[str, list[list[float]]] = {way: [] for way in _WAYS}
-    spent: dict[str, list[float]] = {way: [] for way in _WAYS}
+    ways = _WAYS[:-1] if missing() else _WAYS
+    found: dict[str, list[list[float]]] = {way: [] for way in ways}
+    spent: dict[str, list[float]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         bookie = start_ours(Path(folder, "bookie"), {"httpServerHost": "127.0.0.1"}, tree=options.tree)
         stack.callback(bookie.kill)
         adder = _Adder(bookie.port)
         adder.add_for(2)  # every summary of the bookie has its values
         for _ in range(options.rounds):
-            for way in _WAYS:
+            for way in ways:
                 with _beside(way, bookie):
                     before = bookie.cpu_seconds()
                     found[way].append(adder.add_for(options.seconds))

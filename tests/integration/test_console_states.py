@@ -19,7 +19,7 @@ from bookkeeper_twisted.http.console.diagnosis import bottleneck
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
-from .test_console import Visit
+from .test_console import PATIENCE, Visit
 
 _ANSWERED = """{
 const answers = %s, real = window.fetch;
@@ -161,6 +161,23 @@ class ConsoleStatesTests(TestCase):
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
+
+    async def test_many_tabs(self) -> None:
+        """Any number of tabs shows the console, as hidden ones hold no connection; a tab goes on when it is shown."""
+        await deferToThread(self._many_tabs)
+
+    def _many_tabs(self) -> None:
+        driver = self.visit.driver
+        driver.set_page_load_timeout(PATIENCE)
+        for number in range(8):
+            if number:
+                driver.switch_to.new_window("tab")
+            self.visit.home()
+            self.visit.wait("#line", "this bookie is")
+        driver.switch_to.window(driver.window_handles[0])
+        self.visit.until(lambda driver: driver.execute_script(
+            "return !document.hidden && document.getElementById('link').textContent === ''"
+        ), "connected page")  # fmt: skip
 
     async def test_upgraded(self) -> None:
         """When the server has another version than the page, one line says so, with a link that the keyboard reaches.

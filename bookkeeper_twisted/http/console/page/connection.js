@@ -103,12 +103,22 @@ export function merge(state, kind, data) {
   }
 }
 
+/** Waits before the next attempt to connect: while the page is hidden until it is shown again, else for two seconds. */
+function pause() {
+  return new Promise((resolve) => {
+    if (document.hidden) document.addEventListener("visibilitychange", resolve, { once: true });
+    else setTimeout(resolve, RETRY_MS);
+  });
+}
+
 /** Reads the stream for ever; after an interruption it goes on behind the last event. */
 export async function follow(onEvent, onLink) {
   let last = "",
     leaving = new AbortController();
-  // A page that a browser keeps for its back button would keep its connection, of which there are only six for a host.
+  // A browser has only six connections to a host.  A hidden page, and one that is kept for the back button, must not
+  // keep one of them: with six such pages, no other page of this host could be loaded.
   window.addEventListener("pagehide", () => leaving.abort());
+  document.addEventListener("visibilitychange", () => document.hidden && leaving.abort());
   for (;;) {
     if (leaving.signal.aborted) leaving = new AbortController();
     try {
@@ -126,9 +136,9 @@ export async function follow(onEvent, onLink) {
       }
       onLink("the server has ended the connection; connecting again");
     } catch (error) {
-      onLink(`not connected: ${error.message}; trying again`);
+      onLink(document.hidden ? "paused while the page is hidden" : `not connected: ${error.message}; trying again`);
     }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await pause();
   }
 }
 
