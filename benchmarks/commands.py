@@ -31,7 +31,7 @@ COMMANDS = {
     "figures": Command("compare.published", "nothing: writes the figures of the README from the kept results", "1 s"),
     "many_ledgers": Command("bookie.many_ledgers", "adds to one ledger and to many, beside Apache's bookie", "10 min"),
     "scale": Command("bookie.scale", "10 million entries in 100,000 ledgers: memory, starts", "10 min"),
-    "scrapes": Command("bookie.scrapes", "what scrapes of /metrics cost adds", "1 min"),
+    "scrapes": Command("bookie.scrapes", "what scrapes of /metrics and viewers of the console cost adds", "2 min"),
     "console": Command("console.console", "the console of a thousand bookies: browser and server", "12 min"),
     "pieces": Command("bookie.pieces", "what a lone add costs, by the halves of its way", "10 s"),
     "copies": Command("bookie.copies", "how often the bytes of an add are copied", "2 min"),

@@ -78,14 +78,19 @@ class OpenLedgerTests(WorkerCase):
         self.assert_complete(writer.ledger_id, self.payloads(20))
         self.error(writer.append(b"late"), LedgerClosedError)
 
-    def test_no_bookie_to_spare(self) -> None:
-        """A writer that goes on without a bookie that none can take the place of is not fenced before one can."""
+    def lose_two(self) -> tuple[Any, str]:
+        """Lose a bookie of an open ledger, and the only one that could take its place; return writer and the latter."""
         writer = self.open_ledger()
         ensemble = self.metadata(writer.ledger_id).segments[0].bookies
         (spare,), lost = {*BOOKIES} - {*ensemble}, ensemble[0]
         self.kill(spare)
         self.kill(lost)
         self.mark(writer.ledger_id, lost)
+        return writer, spare
+
+    def test_no_bookie_to_spare(self) -> None:
+        """A writer that goes on without a bookie that none can take the place of is not fenced before one can."""
+        writer, spare = self.lose_two()
         worker = self.worker()
         self.pass_time(3 * GRACE)
         self.assertEqual((self.status(worker).state, self.metadata(writer.ledger_id).closed), ("impossible", False))
@@ -97,12 +102,7 @@ class OpenLedgerTests(WorkerCase):
 
     def test_shortage_in_the_grace_period(self) -> None:
         """In each grace period, the reason names the shortage of bookies, until a bookie can take the place."""
-        writer = self.open_ledger()
-        ensemble = self.metadata(writer.ledger_id).segments[0].bookies
-        (spare,), lost = {*BOOKIES} - {*ensemble}, ensemble[0]
-        self.kill(spare)
-        self.kill(lost)
-        self.mark(writer.ledger_id, lost)
+        self.lose_two()
         worker, seen = self.worker(), []
         for _ in range(int(6 * GRACE)):
             self.pass_time(1)
