@@ -45,7 +45,7 @@ class ServerDecoder:
 
         Call :meth:`receive` again to decode them.
         """
-        return self.incomplete > 0 and self._buffer.ready
+        return self._buffer.ready
 
     def limit(self, max_frame_size: int) -> None:
         """Change the maximum frame size, for frames that begin from now on.

@@ -127,7 +127,8 @@ class RequestSession:
             self._pumping = False
             if counts:
                 turns.end()
-        self._hold_while_waiting()
+        if self._holding or self._backlog or self._for_room:
+            self._hold_while_waiting()
 
     def _hold_while_waiting(self) -> None:
         if bool(self._backlog or self._for_room) is not self._holding and not self.connection.closed:

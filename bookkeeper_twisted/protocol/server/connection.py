@@ -151,6 +151,7 @@ class ServerConnection(Protocol):
         if self.is_untrusted and len(data) > UNTRUSTED_PIECE:
             data, self._put_off = data[:UNTRUSTED_PIECE], data[UNTRUSTED_PIECE:]
             self._wait()
+        was_incomplete = self._decoder.incomplete
         items = self._decoder.receive(data)
         if self.state in _ASKING and (items or self.expecting_since is None):
             self._expect_rest()
@@ -160,9 +161,10 @@ class ServerConnection(Protocol):
             self._factory.outbox.flush()
         if self._decoder.error is not None:
             self._break(self._decoder.error)
-        elif self._decoder.ready:
+        elif self._decoder.incomplete and self._decoder.ready:
             self.hold(self._held)
-        self._factory.incomplete.record(self, self._decoder.incomplete, bool(items))
+        if was_incomplete or self._decoder.incomplete:
+            self._factory.incomplete.record(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
         """Start the time limit for the rest of an incomplete frame; remove the limit if no frame has begun."""
@@ -335,6 +337,7 @@ class ServerConnection(Protocol):
         self.enter(ConnectionState.ENCRYPTING)
         self.expecting_since = self._factory.clock.seconds()
         rest, self._decoder = self._decoder.rest, self._factory.new_decoder()
+        self._factory.incomplete.record(self, 0)
         self._put_off = b""
         self._encrypted = encrypted
         greeting = Greeting(self, self._factory.new_decoder(), take, partial(self._begin_tls, creator))

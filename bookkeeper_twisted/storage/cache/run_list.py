@@ -40,20 +40,23 @@ class RunList:
         """Return the highest entry id, or -1 if the list is empty."""
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
 
-    def entry(self, entry_id: int) -> bytes | None:
-        """Return the bytes of the entry ``entry_id``, or None if this list does not contain it."""
-        run = self.find(entry_id)
-        return run.entry(entry_id) if run is not None else None
-
     def entries(self, entry_ids: Sequence[int], max_bytes: int) -> list[bytes | None]:
         """Return the bytes of each of ``entry_ids``, in their order; None for an entry that this list does not contain.
 
         :param max_bytes: as soon as the result has this number of bytes, it ends, even if entries are left.
         """
         found: list[bytes | None] = []
+        firsts, runs = self.firsts, self.runs
         for entry_id in entry_ids:
-            found.append(self.entry(entry_id))
-            max_bytes -= len(found[-1] or b"")
+            # as in find(), but without its call: most entries of a search are in no run
+            index = bisect_right(firsts, entry_id)
+            run = runs[index - 1] if index else None
+            if run is None or entry_id >= run.first + run.count:
+                found.append(None)
+                continue
+            entry = run.entry(entry_id)
+            found.append(entry)
+            max_bytes -= len(entry)
             if max_bytes <= 0:
                 break
         return found

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.storage.cache.mixed_entries import MixedEntries
 from bookkeeper_twisted.storage.cache.run_list import RunList
 from bookkeeper_twisted.storage.index.blocks import BLOCK_ROWS
@@ -103,13 +104,13 @@ class LookupTests(SynchronousTestCase):
         """No more entries of runs are copied than there is room for (S11)."""
         cached, copied = RunList(), list[int]()
         cached.insert(run(1, 0, 50))
-        find = cached.entry
+        entry = EntryRun.entry
 
-        def entry_of(_: RunList, entry_id: int) -> bytes | None:
+        def entry_of(held: EntryRun, entry_id: int) -> bytes:
             copied.append(entry_id)
-            return find(entry_id)
+            return entry(held, entry_id)
 
-        self.patch(RunList, "entry", entry_of)
+        self.patch(EntryRun, "entry", entry_of)
         lookup = self.lookup(cached)
         lookup.find(range(50), 3 * 52)
         self.assertEqual((len(lookup.found.entries), lookup.found.cached, copied), (3, 3, [0, 1, 2]))
