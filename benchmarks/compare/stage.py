@@ -1,6 +1,7 @@
 """Bookies of both sides beside each other, and how each kind of workload is run on one of them."""
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -69,8 +70,8 @@ class Stage:
         self._tls = make_files(folder / "tls")
         self._client_ledgers: dict[str, int] = {}
         self._kinds: dict[str, Callable[[str, Workload], Figures]] = {
-            "add": self._add, "read": self._read, "batch": self._read, "group": self._group, "client": self._client,
-            "tail": self._tail, "restart": self._restart, "start": self._start,
+            "add": self._add, "long": self._long, "read": self._read, "batch": self._read, "group": self._group,
+            "client": self._client, "tail": self._tail, "restart": self._restart, "start": self._start,
         }  # fmt: skip
 
     def run(self, name: str, workload: Workload) -> Figures:
@@ -182,6 +183,19 @@ class Stage:
     def _add(self, name: str, w: Workload) -> Figures:
         bookie, ledgers = self.bookie(name, w.tls), self._ledgers.fresh(w.ledgers)
         return measure(self._program(w, name).add(w, [bookie], self._wire(name, w), ledgers), [bookie])
+
+    def _long(self, name: str, w: Workload) -> Figures:
+        """Adds of many GiB to a bookie of its own; the kernel's write-back of journal and entry logs counts, too."""
+        with self._for_now(self._place(name)) as (bookie,):
+            short, generator = attrs.evolve(w, repeats=1), Generator()
+            measure(generator.add(short, [bookie], w.wire, self._ledgers.fresh()), [bookie])  # warm
+            os.sync()
+            ledger = self._ledgers.fresh(w.repeats)[:1]
+            figures = measure(generator.add(w, [bookie], w.wire, ledger), [bookie])
+            began, entries = time.monotonic(), w.count * w.repeats
+            os.sync()
+            seconds = entries / figures["rate"] + time.monotonic() - began
+        return {"rate": entries / seconds, "cpu": figures["cpu"]}
 
     def _read(self, name: str, w: Workload) -> Figures:
         bookie, filler = self.bookie(name, w.tls), self._filler(w)

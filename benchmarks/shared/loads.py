@@ -67,6 +67,8 @@ class Generator:
         values = {"size": w.size, "warmup": w.warmup, "count": w.count, "inflight": w.inflight, "acks": w.acks}
         if w.run != 1:
             values["run"] = w.run
+        if w.repeats != 1:
+            values["repeats"] = w.repeats
         return self.command("add", bookies, wire, ledgers, **values)
 
     def read(self, w: Workload, bookie: Bookie, wire: int, ledger: int, entries: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-Kind = Literal["add", "read", "batch", "group", "client", "tail", "restart", "start"]
+Kind = Literal["add", "long", "read", "batch", "group", "client", "tail", "restart", "start"]
 
 DATA = {100: 1_000_100, 1024: 200_000}
 """Entries of the ledger that is read, by payload size."""
@@ -29,6 +29,7 @@ class Workload:
         such a workload is always driven by our own generator.
     :ivar ledgers: ledgers that are written in turn.
     :ivar run: entries that each of them gets in its turn; more than one only by our own generator.
+    :ivar repeats: how often the adds are sent, each time to another ledger; for ``long``, by our own generator.
     :ivar bookies, acks: write quorum and ack quorum.
     :ivar entries: how much of the ledger is read, 0: all.
     :ivar registered: the killed bookie's registration stays until its session ends.
@@ -45,6 +46,7 @@ class Workload:
     apache_wire: int | None = None
     ledgers: int = 1
     run: int = 1
+    repeats: int = 1
     bookies: int = 1
     acks: int = 1
     batch: int = 1
@@ -55,7 +57,8 @@ class Workload:
 
     def scaled(self, scale: float) -> "Workload":
         """The same with fewer requests; those in flight stay."""
-        return attrs.evolve(self, warmup=int(self.warmup * scale), count=max(int(self.count * scale), 20))
+        count, repeats = max(int(self.count * scale), 20), max(int(self.repeats * scale), 1)
+        return attrs.evolve(self, warmup=int(self.warmup * scale), count=count, repeats=repeats)
 
 
 WORKLOADS = (
@@ -65,6 +68,9 @@ WORKLOADS = (
     Workload("add-1K-100-v2", "add", 1024, 100, 20_000, 100_000),
     Workload("add-1K-1-v2", "add", 1024, 1, 200, 1_000),
     Workload("add-10K-200-v2", "add", 10_240, 200, 5_000, 40_000),
+    Workload("long-10K", "long", 10_240, 200, 0, 52_429, repeats=16),
+    Workload("long-64K", "long", 65_536, 64, 0, 8_192, repeats=16),
+    Workload("long-1M", "long", 1_048_576, 8, 0, 512, repeats=16),
     Workload("add-1K-E3W3A2-v2", "group", 1024, 1000, 50_000, 150_000, bookies=3, acks=2),
     Workload("add-100B-1000ledgers-v2", "add", 100, 1000, 100_000, 400_000, ledgers=1000),
     Workload("read-1K-sequential-v2", "read", 1024, 200, 80_000, 400_000, entries=HOT),

@@ -4,7 +4,16 @@ import socket
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.shared.generator import FIRST_ID, Replies, drive, first_reply, frames, parser, turn_frames
+from benchmarks.shared.generator import (
+    FIRST_ID,
+    Replies,
+    drive,
+    first_reply,
+    frames,
+    parser,
+    to_next_ledger,
+    turn_frames,
+)
 
 
 def _reply(status: int) -> bytes:
@@ -104,6 +113,18 @@ class FramesTests(SynchronousTestCase):
         packets = [requests[at + 28 : at + 44] for at in range(0, len(requests), stride)]
         found = [(int.from_bytes(p[:8], "big"), int.from_bytes(p[8:], "big") - FIRST_ID) for p in packets]
         self.assertEqual(found[:8], [(70, 0), (70, 1), (70, 2), (71, 0), (71, 1), (71, 2), (70, 3), (70, 4)])
+
+    def test_next_ledger(self) -> None:
+        """Adds of a ledger become those of the next one: only the ids, and the digests over them, differ."""
+        words = ("add", "--wire", "2", "--size", "300")
+        for ledger_id in (70, 255, 65_535):
+            stride, requests = self.options(*words, "--ledger", str(ledger_id))
+            _, expected = self.options(*words, "--ledger", str(ledger_id + 1))
+            adds = bytearray(requests)
+            to_next_ledger(adds, 20)
+            for at in range(0, len(adds), stride):
+                for part in (slice(at, at + 60), slice(at + 64, at + stride)):
+                    self.assertEqual(adds[part], expected[part])
 
     def test_later_requests(self) -> None:
         """A run that begins within a turn goes on where the one before it ended."""

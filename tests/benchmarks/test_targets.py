@@ -49,6 +49,18 @@ class WorkloadTests(SynchronousTestCase):
         self.assertEqual(names, ["add-1K-1000-v3", "restart"])
         self.assertEqual(chosen([]), list(WORKLOADS))
 
+    def test_scaled(self) -> None:
+        """A share of the work has fewer requests, and is sent less often, but at least once."""
+        (whole,) = chosen(["long-1M"])
+        half, least = whole.scaled(0.5), whole.scaled(0.001)
+        self.assertEqual((half.count, half.repeats), (whole.count // 2, whole.repeats // 2))
+        self.assertEqual((least.count, least.repeats), (20, 1))
+
+    def test_long(self) -> None:
+        """A long workload writes at least 8 GiB."""
+        for workload in chosen(["long-*"]):
+            self.assertGreaterEqual(workload.size * workload.count * workload.repeats, 8 << 30)
+
     def test_fits(self) -> None:
         """Readers do not ask for more than there is."""
         for workload in WORKLOADS:
