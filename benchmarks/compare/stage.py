@@ -17,7 +17,8 @@ from ..shared.loads import Figures, Generator, Ledgers, measure
 from ..shared.processes import ROOT, Bookie, free_port, start_ours
 from ..shared.restarts import until_writable
 from ..shared.workloads import Workload
-from .targets import PLAIN
+from .raw_writes import raw_seconds
+from .targets import PLAIN, RAW
 
 OURS = "ours"
 OLD = "old"
@@ -75,7 +76,7 @@ class Stage:
         }  # fmt: skip
 
     def run(self, name: str, workload: Workload) -> Figures:
-        """One run of a workload on our bookie, on the old one, or on Apache's in the configuration of that name."""
+        """One run of a workload on our bookie, on the old one, or in the configuration of that name."""
         return self._kinds[workload.kind](name, workload.scaled(self._scale))
 
     def prepare(self, name: str, workload: Workload) -> None:
@@ -186,13 +187,16 @@ class Stage:
 
     def _long(self, name: str, w: Workload) -> Figures:
         """Adds of many GiB to a bookie of its own; the kernel's write-back of journal and entry logs counts, too."""
+        entries = w.count * w.repeats
+        if name == RAW:
+            return {"rate": entries / raw_seconds(self._folder / "raw", entries * w.size)}
         with self._for_now(self._place(name)) as (bookie,):
             short, generator = attrs.evolve(w, repeats=1), Generator()
             measure(generator.add(short, [bookie], w.wire, self._ledgers.fresh()), [bookie])  # warm
             os.sync()
             ledger = self._ledgers.fresh(w.repeats)[:1]
             figures = measure(generator.add(w, [bookie], w.wire, ledger), [bookie])
-            began, entries = time.monotonic(), w.count * w.repeats
+            began = time.monotonic()
             os.sync()
             seconds = entries / figures["rate"] + time.monotonic() - began
         return {"rate": entries / seconds, "cpu": figures["cpu"]}

@@ -5,6 +5,9 @@ import attrs
 PLAIN = "plain"
 """Our bookie with connections in clear, beside those within TLS."""
 
+RAW = "raw"
+"""No bookie, but the bare calls that write the same bytes to a journal and to a log."""
+
 HIGHER_IS_BETTER = frozenset({"rate"})
 
 FIGURES = {
@@ -25,7 +28,7 @@ class Target:
 
     :ivar figure: a key of :data:`FIGURES`.
     :ivar bound: at least this for a rate, at most this for what costs.
-    :ivar against: the configuration of Apache's bookie, or :data:`PLAIN`.
+    :ivar against: the configuration of Apache's bookie, :data:`PLAIN`, or :data:`RAW`.
     """
 
     workload: str
@@ -47,6 +50,15 @@ OF_PLAIN, OF_PLAIN_COSTS = 0.6, 1.67
 """What a bookie reaches within TLS, and what it costs, of what it does in clear."""
 
 
+OF_RAW = 0.85
+"""What a bookie reaches of the rate at which the bare calls write its bytes."""
+
+
+def _long(*workloads: str) -> list[Target]:
+    """Against Apache's bookie; and against the bare calls, which say whether the disk is the limit."""
+    return [Target(name, "rate", *bound) for name in workloads for bound in ((1.3, "java"), (OF_RAW, RAW))]
+
+
 def _within_tls(*workloads: str) -> list[Target]:
     """Against Apache's bookie with TLS: no slower, no dearer; against ours in clear, what is lost at most."""
     bounds = (("rate", 1.0, "java"), ("cpu", 1.0, "java"), ("rate", OF_PLAIN, PLAIN), ("cpu", OF_PLAIN_COSTS, PLAIN))
@@ -66,9 +78,7 @@ TARGETS = (
     Target("add-1K-100-v2", "rate", 1.2, "tuned"),
     Target("add-1K-1-v2", "p50_ms", 0.8, "tuned"),
     Target("add-10K-200-v2", "rate", 1.5),
-    Target("long-10K", "rate", 1.3),
-    Target("long-64K", "rate", 1.3),
-    Target("long-1M", "rate", 1.3),
+    *_long("long-10K", "long-64K", "long-1M"),
     Target("add-1K-E3W3A2-v2", "rate", 1.3),
     Target("add-100B-1000ledgers-v2", "rate", 1.0),
     Target("read-1K-sequential-v2", "rate", 1.6),
@@ -111,5 +121,5 @@ IDLE_MIB = 80.0
 
 
 def against(workload: str) -> list[str]:
-    """The configurations of Apache's bookie, or PLAIN, that a workload is compared with, without repetition."""
+    """The configurations of Apache's bookie, PLAIN, or RAW, that a workload is compared with, without repetition."""
     return list(dict.fromkeys(target.against for target in TARGETS if target.workload == workload))

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.compare.targets import FIGURES, PLAIN, TARGETS, Target, against
+from benchmarks.compare.targets import FIGURES, PLAIN, RAW, TARGETS, Target, against
 from benchmarks.shared.apache import CONFIGURATIONS
 from benchmarks.shared.workloads import DATA, WORKLOADS, chosen
 
@@ -14,7 +14,7 @@ class TargetTests(SynchronousTestCase):
         """Targets name workloads, figures and configurations that there are, and every workload has a target."""
         self.assertEqual({target.workload for target in TARGETS}, {workload.name for workload in WORKLOADS})
         self.assertLessEqual({target.figure for target in TARGETS}, set(FIGURES))
-        self.assertEqual({target.against for target in TARGETS}, {*CONFIGURATIONS, PLAIN})
+        self.assertEqual({target.against for target in TARGETS}, {*CONFIGURATIONS, PLAIN, RAW})
 
     def test_met(self) -> None:
         """A rate has to be great, a cost small; the bound itself is good enough."""
