@@ -194,7 +194,7 @@ class Engine:
         :returns: the last checkpoint; None if it failed, or was not begun because a journal had failed.
         """
         self.context.slow.stop()
-        self.factory.hold_all()
+        self.factory.stop_accepting()
         for commit in self.commits:
             await commit.finish()
         self.outbox.flush()

@@ -90,10 +90,10 @@ class IServerConnection(Interface):
     def end() -> None:
         """Close the connection after the queued replies."""
 
-    def hold(held: bool) -> None:
+    def set_reading_paused(paused: bool) -> None:
         """Stop or resume reading requests from the peer.
 
-        :param held: True to stop.  Requests that were received before are still passed to the session.
+        :param paused: True to stop.  Requests that were received before are still passed to the session.
         """
 
 

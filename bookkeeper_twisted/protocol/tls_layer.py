@@ -65,7 +65,7 @@ class _LowerTransport:
     object, which pauses the layer's own producer.
 
     :ivar is_closing: whether the connection is lost, or the layer has begun to close it.
-    :ivar is_held: whether the protocol above the layer has stopped reading.
+    :ivar reading_paused: whether the protocol above the layer has stopped reading.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
@@ -79,7 +79,7 @@ class _LowerTransport:
         self._buffered: list[bytes] | None = None
         self._producer: Any = None
         self._is_full = False
-        self.is_held = False
+        self.reading_paused = False
         self._is_put_off = False
         self._answers = 0  # bytes of OpenSSL's answers to KeyUpdates since the transport became full
 
@@ -129,12 +129,12 @@ class _LowerTransport:
         if self._answers_wait is not None:
             self._answers_wait(n_bytes)
 
-    def hold(self, is_held: bool) -> None:
+    def set_reading_paused(self, paused: bool) -> None:
         """Stop or resume reading, as the protocol above the layer requests.
 
         Do not resume while OpenSSL's answers to KeyUpdates that wait in the transport are too many.
         """
-        self.is_held = is_held
+        self.reading_paused = paused
         self._read_or_wait()
 
     def put_off(self, is_put_off: bool) -> None:
@@ -145,7 +145,7 @@ class _LowerTransport:
     def _read_or_wait(self) -> None:
         if self.is_closing:
             return
-        if self.is_held or self._is_put_off or self._answers > MAX_ANSWERS:
+        if self.reading_paused or self._is_put_off or self._answers > MAX_ANSWERS:
             self._transport.pauseProducing()
         else:
             self._transport.resumeProducing()
@@ -343,14 +343,14 @@ class TlsLayer(TLSMemoryBIOProtocol):
         self._close_in_time()
 
     def pauseProducing(self) -> None:
-        self._below.hold(True)
+        self._below.set_reading_paused(True)
 
     def resumeProducing(self) -> None:
-        self._below.hold(False)
+        self._below.set_reading_paused(False)
 
     def loseConnection(self) -> None:
         super().loseConnection()
-        self._below.hold(False)  # read the peer's close_notify
+        self._below.set_reading_paused(False)  # read the peer's close_notify
         self._close_in_time()
 
     def _close_in_time(self) -> None:

@@ -292,12 +292,12 @@ class DirectoryStorage:
         try:
             self._delete(ledgers, deleted, done)
         except NoWritableDirectoryError:
-            if not self.lend_reserve():
+            if not self.release_reserve():
                 raise
             try:
                 self._delete(ledgers, [ledger_id for ledger_id in deleted if ledger_id not in done], done)
             finally:
-                self.take_reserve_back()
+                self.restore_reserve()
 
     def _delete(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
         rows = {row.ledger_id: row for row in ledgers}
@@ -308,25 +308,25 @@ class DirectoryStorage:
             self.recent.discard_ledgers(part)
             done.update(part)
 
-    def lend_reserve(self) -> bool:
+    def release_reserve(self) -> bool:
         """Delete the reserve files of the disk, so that a deletion or compaction can use their space for a while.
 
-        :returns: whether space was freed; the caller then calls :meth:`take_reserve_back` after its work.
+        :returns: whether space was freed; the caller then calls :meth:`restore_reserve` after its work.
         :raises StorageError: a disk failed.
         """
         try:
-            return self.reserve is not None and self.reserve.lend()
+            return self.reserve is not None and self.reserve.release()
         except OSError as e:
             raise storage_error(e, self.path) from e
 
-    def take_reserve_back(self) -> None:
+    def restore_reserve(self) -> None:
         """Create the files of the space reserve again, as large as the disk allows.
 
         :raises StorageError: a disk failed.
         """
         try:
             if self.reserve is not None:
-                self.reserve.take_back()
+                self.reserve.restore()
         except OSError as e:
             raise storage_error(e, self.path) from e
 

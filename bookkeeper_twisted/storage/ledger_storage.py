@@ -381,12 +381,12 @@ def _open_index_with(
     try:
         return _open_index(fs, path, index_path, make_index)
     except NoWritableDirectoryError:
-        if reserve is None or not reserve.lend():
+        if reserve is None or not reserve.release():
             raise
     try:
         return _open_index(fs, path, index_path, make_index)
     finally:
-        reserve.take_back()
+        reserve.restore()
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:

@@ -73,7 +73,7 @@ PLANTS = (
     ),
     Plant(
         "a bookie reads on while a connection waits for look-ups", _REQUESTS,
-        "connection.hold(True)", "pass", _SESSION, where="AuthorizingSession._pump",
+        "connection.set_reading_paused(True)", "pass", _SESSION, where="AuthorizingSession._pump",
     ),
     Plant(
         "look-ups of a peer that has left go on", _REQUESTS,

@@ -36,7 +36,7 @@ PLANTS = (
     ),
     Plant(
         "a deletion leaves the reserve to other files", "storage/directory_storage.py",
-        "self.take_reserve_back()", "pass", _FULL, where="DirectoryStorage.make_room",
+        "self.restore_reserve()", "pass", _FULL, where="DirectoryStorage.make_room",
     ),
     Plant(
         "the log that was written last cannot be collected while the disk is full", "storage/directory_storage.py",
@@ -48,7 +48,7 @@ PLANTS = (
     ),
     Plant(
         "a checkpoint takes the reserve from a compaction", "storage/files/space_reserve.py",
-        "if self.lent:\n    return", "", _FULL, where="SpaceReserve.check",
+        "if self.released:\n    return", "", _FULL, where="SpaceReserve.check",
     ),
     Plant(
         "Apache's bookie is handed directories with a reserve that it does not know", "bookie/lifecycle/hand_back.py",
@@ -61,7 +61,7 @@ PLANTS = (
     ),
     Plant(
         "a start has no space for an index although there is a reserve", "storage/ledger_storage.py",
-        "reserve is None or not reserve.lend()", "True", _FULL, where="_open_index_with",
+        "reserve is None or not reserve.release()", "True", _FULL, where="_open_index_with",
     ),
     Plant(
         "a compaction does not use the reserve where no log fits", "bookie/maintenance/compactor.py",
@@ -73,7 +73,7 @@ PLANTS = (
     ),
     Plant(
         "a compaction keeps the reserve", "bookie/maintenance/compactor.py",
-        "await self._directory.in_flush_thread(self._directory.storage.take_reserve_back)", "", _FULL_LIVES,
+        "await self._directory.in_flush_thread(self._directory.storage.restore_reserve)", "", _FULL_LIVES,
         where="Compactor.run",
     ),
     Plant(

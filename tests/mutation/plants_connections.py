@@ -17,7 +17,7 @@ PLANTS = (
     ),
     Plant(
         "a peer is read while its token is made", _GATE,
-        "self._connection.hold(True)", "", _GATED, where="AuthenticatingSession._authenticate",
+        "self._connection.set_reading_paused(True)", "", _GATED, where="AuthenticatingSession._authenticate",
     ),
     Plant(
         "a token that was made late is not sent", _GATE,

@@ -143,8 +143,8 @@ PLANTS = (
     ),
     Plant(
         "a peer that does not read makes OpenSSL write without end", _LAYER,
-        "self.is_held or self._is_put_off or self._answers > MAX_ANSWERS", "self.is_held or self._is_put_off",
-        _LAYERS, where="_LowerTransport._read_or_wait",
+        "self.reading_paused or self._is_put_off or self._answers > MAX_ANSWERS",
+        "self.reading_paused or self._is_put_off", _LAYERS, where="_LowerTransport._read_or_wait",
     ),
     Plant(
         "reading goes on when the transport is empty, although the connection wants none", _LAYER,
@@ -152,7 +152,8 @@ PLANTS = (
     ),
     Plant(
         "reading goes on when the connection wants it, although answers wait", _LAYER,
-        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS, where="_LowerTransport.hold",
+        "self._read_or_wait()", "self._transport.resumeProducing()", _LAYERS,
+        where="_LowerTransport.set_reading_paused",
     ),
     Plant(
         "two ends that write first wait for each other", _LAYER,
@@ -236,7 +237,7 @@ PLANTS = (
     ),
     Plant(
         "the answer to the end of TLS is not read", _LAYER,
-        "self._below.hold(False)", "", _LAYERS, where="TlsLayer.loseConnection",
+        "self._below.set_reading_paused(False)", "", _LAYERS, where="TlsLayer.loseConnection",
     ),
     Plant(
         "a full transport beneath TLS does not close", _LAYER,

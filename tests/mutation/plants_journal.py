@@ -218,7 +218,7 @@ PLANTS = (
     ),
     Plant(
         "a file keeps the header of another id", "storage/journal/files.py",
-        "self._write_header(prepared.file, file_id)", "pass", _FILES, where="JournalFiles.take",
+        "self._write_header(prepared.file, file_id)", "pass", _FILES, where="JournalFiles.begin_next",
     ),
     Plant(
         "a spare may be overwritten before its old name is gone for good", "storage/journal/files.py",
@@ -266,14 +266,14 @@ PLANTS = (
     ),
     Plant(
         "the size of a new file is not on record", "storage/journal/files.py",
-        "self.sizes.record(file_id, prepared.filled)", "", _REPLAY, where="JournalFiles.take",
+        "self.sizes.record(file_id, prepared.filled)", "", _REPLAY, where="JournalFiles.begin_next",
     ),
     Plant(
         "a size is on record before the file has its name", "storage/journal/files.py",
         "self._name(prepared, self.path(file_id))\nself.sizes.record(file_id, prepared.filled)",
         "self.sizes.record(file_id, prepared.filled)\nself._name(prepared, self.path(file_id))",
         [_CRASHES + ".CrashTests.test_rotation"],
-        where="JournalFiles.take",
+        where="JournalFiles.begin_next",
     ),
     Plant(
         "the size of a recycled file may be in memory only", "storage/journal/files.py",

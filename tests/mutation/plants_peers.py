@@ -140,7 +140,7 @@ PLANTS = (
     ),
     Plant(
         "a peer is read while frames of it are left for later", _CONNECTION,
-        "held or self._waits", "held", _FRAMES_LEFT, where="ServerConnection.hold",
+        "paused or self._waits", "paused", _FRAMES_LEFT, where="ServerConnection.set_reading_paused",
     ),
     Plant(
         "any number of big entries is read for a peer that does not read", "bookie/requests/read_processor.py",

@@ -124,7 +124,7 @@ PLANTS = (
     ),
     Plant(
         "records are decrypted for a connection that must not be read", _TLS,
-        "not below.is_held", "True", _OF_TLS, where="ServerTlsLayer._work",
+        "not below.reading_paused", "True", _OF_TLS, where="ServerTlsLayer._work",
     ),
     Plant(
         "records that waited for a connection stay where they are", _TLS,

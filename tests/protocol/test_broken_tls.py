@@ -78,7 +78,7 @@ class BookieTests(BookieLayerCase):
     def test_waiting(self) -> None:
         """Bytes that wait for their turn may have the rest of the frame: nothing is said of them."""
         self.transport.protocol.dataReceived(self.updates.data(reads(1, [0])[:7]))
-        self.connection.hold(True)
+        self.connection.set_reading_paused(True)
         self._usual(self.updates.data(reads(1, [0])[7:]))
 
     def test_many(self) -> None:

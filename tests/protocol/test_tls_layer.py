@@ -59,15 +59,15 @@ class AnswersOfBookieTests(BookieLayerCase):
         """Reading goes on only when neither the connection nor the transport is against it."""
         for first, second in ((True, False), (False, True)):
             self._flood()
-            self.connection.hold(True)
+            self.connection.set_reading_paused(True)
             for is_answer in (first, second):
                 self.assertFalse(self.transport.is_read)
                 if is_answer:
                     self.transport.take()
                 else:
-                    self.connection.hold(False)
+                    self.connection.set_reading_paused(False)
             self.assertTrue(self.transport.is_read)
-        self.connection.hold(True)
+        self.connection.set_reading_paused(True)
         self.assertFalse(self.transport.is_read)
 
     def test_replies(self) -> None:

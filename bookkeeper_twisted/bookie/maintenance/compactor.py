@@ -118,7 +118,7 @@ class Compactor:
             self.progress = None
             if self._borrows:
                 self._borrows = False
-                await self._directory.in_flush_thread(self._directory.storage.take_reserve_back)
+                await self._directory.in_flush_thread(self._directory.storage.restore_reserve)
 
     async def close(self) -> None:
         """Free the queue of disk operations, and its buffers.
@@ -163,7 +163,7 @@ class Compactor:
         :returns: False if there is no such file, or another operation uses its space.
         """
         self._borrows = True  # set before the await: even a cancelled compaction must create the reserve file again
-        if not await self._directory.in_flush_thread(self._directory.storage.lend_reserve):
+        if not await self._directory.in_flush_thread(self._directory.storage.release_reserve):
             return False
         self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
         return True

@@ -97,7 +97,7 @@ class AuthenticatingSession:
             error = UnauthorizedAccessError(detail=f"a token of {len(request.payload)} bytes, more than {MAX_TOKEN}")
             self._failed(Failure(error), request)
             return
-        self._connection.hold(True)
+        self._connection.set_reading_paused(True)
         self._making = made = maybeDeferred(self._exchange.next_token, request.payload)
         made.addCallbacks(self._answer, self._failed, callbackArgs=(request,), errbackArgs=(request,))
 
@@ -125,7 +125,7 @@ class AuthenticatingSession:
         if self._exchange.complete:
             self._connection.principal = self._exchange.principal
             self._connection.enter(ConnectionState.READY)
-        self._connection.hold(False)
+        self._connection.set_reading_paused(False)
         self._pump()
         self._connection.flush()
 

@@ -127,7 +127,7 @@ class AuthorizingSession:
             self._pump()
         else:
             # Pause the connection again: the session that answers allowed requests may have resumed it.
-            self._connection.hold(True)
+            self._connection.set_reading_paused(True)
 
     def _is_current(self) -> bool:
         """Test whether the cached decisions are for the present principal and the present rules."""
@@ -183,7 +183,7 @@ class AuthorizingSession:
             self._waiting.clear()
             connection.end()
         elif self._asking is not None:
-            connection.hold(True)
+            connection.set_reading_paused(True)
 
     def _decide(self, item: Any) -> bool:
         """Decide whether the peer may make a request, or each request of a run (adds or reads that came together).
@@ -245,7 +245,7 @@ class AuthorizingSession:
             return
         self._pump()
         if self._asking is None:
-            self._connection.hold(self._session.is_holding)
+            self._connection.set_reading_paused(self._session.reading_paused)
         self._connection.flush()
 
     # -- allowed and refused requests --

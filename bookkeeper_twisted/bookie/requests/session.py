@@ -54,7 +54,7 @@ class RequestSession:
         self._for_turn: deque[Deferred[None]] = deque()
         self._awaited: Permits | None = None
         self._pumping = False
-        self._holding = False
+        self._reading_paused = False
 
     # -- the connection's side --
 
@@ -63,9 +63,9 @@ class RequestSession:
         return bool(self._backlog or self._adds or self.loading) or self._n_served > 0
 
     @property
-    def is_holding(self) -> bool:
+    def reading_paused(self) -> bool:
         """Return whether the connection is paused because requests are queued."""
-        return self._holding
+        return self._reading_paused
 
     def received(self, items: Sequence[Any]) -> None:
         self._backlog.extend(items)
@@ -127,13 +127,13 @@ class RequestSession:
             self._pumping = False
             if counts:
                 turns.end()
-        if self._holding or self._backlog or self._for_room:
-            self._hold_while_waiting()
+        if self._reading_paused or self._backlog or self._for_room:
+            self._pause_while_waiting()
 
-    def _hold_while_waiting(self) -> None:
-        if bool(self._backlog or self._for_room) is not self._holding and not self.connection.closed:
-            self._holding = not self._holding
-            self.connection.hold(self._holding)
+    def _pause_while_waiting(self) -> None:
+        if bool(self._backlog or self._for_room) is not self._reading_paused and not self.connection.closed:
+            self._reading_paused = not self._reading_paused
+            self.connection.set_reading_paused(self._reading_paused)
 
     def _may_start(self) -> bool:
         limits = self.context.limits
@@ -185,7 +185,7 @@ class RequestSession:
         if not self.has_room:
             waiter: Deferred[None] = Deferred()
             self._for_room.append(waiter)
-            self._hold_while_waiting()
+            self._pause_while_waiting()
             await waiter
 
     async def turn(self) -> None:

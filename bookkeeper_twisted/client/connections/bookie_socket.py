@@ -175,7 +175,7 @@ class BookieSocket:
         if not self.flows:
             self.idle_since = self._settings.clock.seconds()
         if self.connection is not None and self.state is ConnectionState.READY:
-            self.connection.leave(ids, error)
+            self.connection.abandon(ids, error)
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
         for waiter in left:

@@ -32,7 +32,7 @@ class StoreReserve:
         self.path = f"{path}-reserve"
 
     @contextmanager
-    def lent(self) -> Iterator[None]:
+    def released(self) -> Iterator[None]:
         """Free the reserved space for the changes in the ``with`` block; reserve the space again when the block ends.
 
         If another process is using the reserved space, wait until it has finished.

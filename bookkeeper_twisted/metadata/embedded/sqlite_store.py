@@ -141,7 +141,7 @@ class SqliteStore:
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
-            with self.reserve.lent():
+            with self.reserve.released():
                 self._sessions.begin()
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class SqliteStore:
 
         :raises MetadataSpaceError: the reserved space is too small for the change.
         """
-        with self.reserve.lent():
+        with self.reserve.released():
             result = change(self, *args, **kwargs)
             with suppress(MetadataError):
                 self._run("PRAGMA wal_checkpoint(PASSIVE)")

@@ -283,7 +283,7 @@ class ClientConnection(Protocol):
     def _take_ids(self, ids: RequestIds, count: int) -> int:
         return ids.allocate(count, self.in_flight.is_pending)
 
-    def leave(self, ids: RequestIds, error: Exception) -> None:
+    def abandon(self, ids: RequestIds, error: Exception) -> None:
         """Fail all outstanding requests of a ledger handle, in order, because it leaves the connection.
 
         Frames that wait in the queue are still sent; the replies to them are dropped.
@@ -291,7 +291,7 @@ class ClientConnection(Protocol):
         :param ids: the request ids of the ledger handle.
         """
         if self._end is None:
-            self._fail(self.in_flight.leave(ids), error)
+            self._fail(self.in_flight.abandon(ids), error)
 
     # ---- replies -------------------------------------------------------------------------------------
 

@@ -377,7 +377,7 @@ class InFlight:
         """
         return self._end(lambda sent: sent.deadline <= now)
 
-    def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
+    def abandon(self, ids: RequestIds) -> Sequence[SentRequest]:
         """Remove the requests of a ledger handle (flow) that leaves the connection; late replies will be dropped.
 
         The id of the flow is not used again while a reply to one of its requests can still arrive.

@@ -82,7 +82,7 @@ class ServerConnection(Protocol):
         self._socket: Any = None  # the TCP transport, even if a TLS layer lies above it
         self._gathers = False
         self._paused = False
-        self._held = False
+        self._reading_paused = False
         self._closing: IDelayedCall | None = None
         self._hello: Callable[[], None] | None = None  # called if the peer's first byte begins a TLS handshake
         self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
@@ -162,7 +162,7 @@ class ServerConnection(Protocol):
         if self._decoder.error is not None:
             self._break(self._decoder.error)
         elif self._decoder.incomplete and self._decoder.ready:
-            self.hold(self._held)
+            self.set_reading_paused(self._reading_paused)
         if was_incomplete or self._decoder.incomplete:
             self._factory.incomplete.record(self, self._decoder.incomplete, bool(items))
 
@@ -242,7 +242,7 @@ class ServerConnection(Protocol):
         if self.state in _ENDING:
             return
         self.flush()
-        self.hold(True)
+        self.set_reading_paused(True)
         self.transport.unregisterProducer()  # type: ignore[union-attr]
         self.transport.loseConnection()  # type: ignore[union-attr]
         if not self.closed:
@@ -278,7 +278,7 @@ class ServerConnection(Protocol):
 
         While the bookie does not read from the peer, or the connection is being closed, the result is False.
         """
-        if self._held or (self._waits and not self.is_untrusted) or self.state in _ENDING:
+        if self._reading_paused or (self._waits and not self.is_untrusted) or self.state in _ENDING:
             return False
         return self.expecting_since is not None and self.expecting_since <= latest
 
@@ -399,19 +399,19 @@ class ServerConnection(Protocol):
     def expect(self, n_bytes: int) -> None:
         self._factory.count_pending(n_bytes)
 
-    def hold(self, held: bool) -> None:
+    def set_reading_paused(self, paused: bool) -> None:
         """Stop or resume reading requests from the peer; while reading is stopped, its frames have no time limit.
 
-        See :meth:`.IServerConnection.hold` for parameters and errors.
+        See :meth:`.IServerConnection.set_reading_paused` for parameters and errors.
         """
-        if self._held and not held and self.expecting_since is not None:
+        if self._reading_paused and not paused and self.expecting_since is not None:
             self.expecting_since = self._factory.clock.seconds()  # restart the time limit: reading begins again now
-        self._held = held
+        self._reading_paused = paused
         if self.state in _ENDING:
             return
-        if not (held or self._factory.stopping) and (self._put_off or self._decoder.ready):
+        if not (paused or self._factory.stopping) and (self._put_off or self._decoder.ready):
             self._wait()
-        if held or self._waits or self._factory.stopping:
+        if paused or self._waits or self._factory.stopping:
             self.transport.pauseProducing()  # type: ignore[union-attr]
         else:
             self.transport.resumeProducing()  # type: ignore[union-attr]
@@ -419,10 +419,10 @@ class ServerConnection(Protocol):
     def read_on(self) -> None:
         """Resume reading from the transport.
 
-        Do not resume if :meth:`hold` has stopped the reading, or if this connection waits for a later reactor turn
-        because the time for requests is used up.
+        Do not resume if :meth:`set_reading_paused` has stopped the reading, or if this connection waits for a later
+        reactor turn because the time for requests is used up.
         """
-        self.hold(self._held)
+        self.set_reading_paused(self._reading_paused)
 
     def turn_is_over(self) -> bool:
         if not self._waits:
@@ -449,8 +449,8 @@ class ServerConnection(Protocol):
         """Continue the requests that have begun, then process the bytes that were received but not decoded."""
         self._waits = False
         self._go_on()
-        can_go_on = self._session is not None and self.state not in _ENDING and not self._held and not self._waits
-        if can_go_on and (self._put_off or self._decoder.ready):
+        is_open = self._session is not None and self.state not in _ENDING
+        if is_open and not (self._reading_paused or self._waits) and (self._put_off or self._decoder.ready):
             data, self._put_off = self._put_off, b""
             self._receive(data)
         self.read_on()
@@ -489,5 +489,5 @@ class ServerConnection(Protocol):
             self.transport.write(b"".join(replies))  # type: ignore[union-attr]
         if self._paused:
             self._count_unread(size)
-        elif self._held:
+        elif self._reading_paused:
             self._go_on()  # the transport has accepted all replies: continue the requests that waited for this

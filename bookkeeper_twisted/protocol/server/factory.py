@@ -27,12 +27,12 @@ class BookieServerFactory(SharedLimits[ServerConnection], ServerFactory):
         peer = peer_name(addr)
         return self.protocol(self, peer, host or peer)
 
-    def hold_all(self) -> None:
+    def stop_accepting(self) -> None:
         """Accept no more requests and connections, because the bookie stops."""
         self.stopping = True
         self.peers.stop()
         for connection in self.peers:
-            connection.hold(True)
+            connection.set_reading_paused(True)
 
     def end_all(self) -> "Deferred[None]":
         """Close every connection after its queued replies; return a Deferred that fires when all have ended."""

@@ -62,7 +62,7 @@ class ServerTlsLayer(TlsLayer):
     def dataReceived(self, data: bytes) -> None:
         turns, connection = self._turns, self._connection
         untrusted = connection.is_untrusted
-        if self._arrived or self._below.is_held or turns.is_spent_for(untrusted):
+        if self._arrived or self._below.reading_paused or turns.is_spent_for(untrusted):
             if not self._below.is_closing:
                 self._arrived, self._at = self._arrived[self._at :] + data, 0
                 self._wait(len(self._arrived))
@@ -88,7 +88,7 @@ class ServerTlsLayer(TlsLayer):
         """
         below, self._works = self._below, True
         try:
-            while self._arrived and not below.is_held and not below.is_closing:
+            while self._arrived and not below.reading_paused and not below.is_closing:
                 data, at = self._arrived, self._at
                 end = end or self._ends.find(data, at, MOST_RECORDS)
                 self._arrived, self._at = (data, end) if end < len(data) else (b"", 0)
@@ -109,7 +109,7 @@ class ServerTlsLayer(TlsLayer):
         :param n_bytes: number of bytes that were received but not decrypted; None if this connection has used up its
             time in this reactor turn.
         """
-        if self._waits or self._works or self._below.is_held or self._below.is_closing:
+        if self._waits or self._works or self._below.reading_paused or self._below.is_closing:
             return
         self._waits = True
         self._below.put_off(True)

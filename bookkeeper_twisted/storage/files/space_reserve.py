@@ -43,7 +43,7 @@ _BLOCK = 4096
 class SpaceReserve:
     """The space reserve of a ledger directory and its index directory.
 
-    :ivar lent: whether the reserve files are deleted, so that a deletion or compaction can use their space.
+    :ivar released: whether the reserve files are deleted, so that a deletion or compaction can use their space.
     """
 
     def __init__(self, fs: IFileSystem, directories: Iterable[str], most_bytes: int) -> None:
@@ -54,7 +54,7 @@ class SpaceReserve:
         :param most_bytes: maximum number of bytes of each reserve file.
         :raises OSError: a disk failed.
         """
-        self.lent = False
+        self.released = False
         self._fs = fs
         self._sizes: dict[str, int] = {}
         disks: set[int] = set()
@@ -64,7 +64,7 @@ class SpaceReserve:
                 disks.add(disk)
                 self._sizes[directory] = min(most_bytes, fs.usage(directory)[0] // _SHARE) // _BLOCK * _BLOCK
         self._held = dict.fromkeys(self._sizes, 0)
-        self.take_back()
+        self.restore()
 
     @property
     def missing(self) -> int:
@@ -90,35 +90,35 @@ class SpaceReserve:
             n_bytes = 0  # entries are written only to the ledger directory, which comes before the index directory
             if self._fs.usage(directory)[1] < needed:
                 raise _none_left(directory)
-        if self.lent:
+        if self.released:
             return
-        self.take_back()
+        self.restore()
         for directory, size in self._sizes.items():
             if self._held[directory] < size and self._needs_reserve(directory):
                 raise _none_left(directory)
 
-    def lend(self) -> bool:
-        """Delete the reserve files, so that a deletion or a compaction can use their space until :meth:`take_back`.
+    def release(self) -> bool:
+        """Delete the reserve files, so that a deletion or a compaction can use their space until :meth:`restore`.
 
-        :returns: True if space was freed; False if there are no reserve files, or they are lent already.
+        :returns: True if space was freed; False if there are no reserve files, or they are released already.
         :raises OSError: a disk failed.
         """
         held = [directory for directory, n_bytes in self._held.items() if n_bytes]
-        if self.lent or not held:
+        if self.released or not held:
             return False
-        self.lent = True
+        self.released = True
         for directory in held:
             self._held[directory] = 0
             self._fs.unlink(posixpath.join(directory, FILE_NAME))
             self._fs.sync_directory(directory)
         return True
 
-    def take_back(self) -> None:
+    def restore(self) -> None:
         """Create the reserve files again, as large as the disks allow.
 
         :raises OSError: a disk failed.
         """
-        self.lent = False
+        self.released = False
         for directory, size in self._sizes.items():
             if self._held[directory] < size and self._needs_reserve(directory):
                 self._held[directory] = self._extended(directory, size)

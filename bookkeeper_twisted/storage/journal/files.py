@@ -6,8 +6,8 @@ only a rename and a sync of the directory.  A sync after a write to existing blo
 write that extends the file.  So old files are renamed to spare files and overwritten later (recycled), and new files
 are filled with zeros in advance.
 
-Two threads share a JournalFiles object: ``take`` runs on the journal thread, ``prepare`` and ``release`` on one other
-thread.  They pass files to each other through deques, whose operations are atomic.
+Two threads share a JournalFiles object: ``begin_next`` runs on the journal thread, ``prepare`` and ``release`` on one
+other thread.  They pass files to each other through deques, whose operations are atomic.
 """
 
 import errno
@@ -105,7 +105,7 @@ class JournalFiles:
         """Return the path of the journal file ``file_id``."""
         return posixpath.join(self._directory, journal_name(file_id))
 
-    def take(self) -> tuple[IFile, FileIdentity]:
+    def begin_next(self) -> tuple[IFile, FileIdentity]:
         """Begin the next journal file, and return it; its header, its name and its recorded size are durable.
 
         :raises OSError: no file could be prepared.  If the process had no file descriptor left

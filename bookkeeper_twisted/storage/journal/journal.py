@@ -231,7 +231,7 @@ class Journal:
         if old is not None and self.durable != self.position:
             self._sync(old)
         try:
-            self._file, self._identity = self._files.take()
+            self._file, self._identity = self._files.begin_next()
         except OSError as error:
             if old is None or error.errno not in NO_FILES:
                 raise

@@ -78,13 +78,13 @@ class StopTests(StepTestCase):
         """The port that is open when the engine begins to stop."""
         service, executor = self.start(**more)
         assert service.engine is not None
-        hold_all, seen = service.engine.factory.hold_all, list[object]()
+        stop_accepting, seen = service.engine.factory.stop_accepting, list[object]()
 
         def holding() -> None:
             seen.append(service._listening)
-            hold_all()
+            stop_accepting()
 
-        self.patch(service.engine.factory, "hold_all", holding)
+        self.patch(service.engine.factory, "stop_accepting", holding)
         self.stop(service, executor)
         (port,) = seen
         return port

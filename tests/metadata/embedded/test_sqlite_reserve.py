@@ -162,10 +162,10 @@ class StoreReserveTests(SynchronousTestCase):
 
     def test_lent(self) -> None:
         """Whoever has it has all of it, and nobody takes it back meanwhile."""
-        with self.reserve.lent():
+        with self.reserve.released():
             self.assertFalse(os.path.exists(self.reserve.path))
         self.reserve.fill()
-        with self.reserve.lent():
+        with self.reserve.released():
             self.assertEqual(self.size(), 0)
             StoreReserve(self.reserve.path.removesuffix("-reserve")).fill()
             self.assertEqual(self.size(), 0)
@@ -194,5 +194,5 @@ class StoreReserveTests(SynchronousTestCase):
         """Where there cannot be a file there is no reserve, and no error."""
         os.mkdir(self.reserve.path)
         self.reserve.fill()
-        with self.reserve.lent():
+        with self.reserve.released():
             self.assertTrue(os.path.isdir(self.reserve.path))

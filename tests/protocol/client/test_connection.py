@@ -315,7 +315,7 @@ class ConnectionTests(ConnectedTestCase):
         self.add(run_of(0, 3))
         for run in self.asked():
             self.connection.dataReceived(run.replies(Status.EOK))
-        self.connection.leave(self.ids, ClientClosedError())
+        self.connection.abandon(self.ids, ClientClosedError())
         self.assertEqual(self.connection.in_flight.orphans, 0)
 
     def test_data_like_replies(self) -> None:

@@ -323,7 +323,7 @@ class EndTests(MixedCase):
         self.ids = RequestIds(self.flow_ids.allocate())
         others = self.mix([(30, 0), (31, 0)])
         error = ClientClosedError()
-        self.connection.leave(ids, error)
+        self.connection.abandon(ids, error)
         self.assertEqual((mine, others), ([([0, 1, 2, 3], error)], []))
         self.reply([*KEYS, (30, 0), (31, 0)])
         self.assertEqual((mine[1:], others), ([], [([0, 1], None)]))

@@ -84,7 +84,7 @@ class InFlightTests(SynchronousTestCase):
         other = RequestIds(self.flow_ids.allocate())
         self._call(other, other.flow_id << 32, 5)
         kept = flow_of(self.flight, other)
-        self.assertEqual([sent.order for sent in self.flight.leave(self.ids)], [1, 2, 3])
+        self.assertEqual([sent.order for sent in self.flight.abandon(self.ids)], [1, 2, 3])
         self.assertEqual((self._account(), kept.waiting), ((5, 0), 1))
         self.assertEqual(self.flight.orphans, 13)
         self.flight.replied(self.base, 13)
@@ -115,7 +115,7 @@ class KeyedInFlightTests(SynchronousTestCase):
         one = few_adds((7,), (5,))
         flight.read(ids, 7, (3,), 30, 5.0, Deferred())
         self.assertTrue(flight.are_in_use(one, False) and not flight.can_read(7, (3,)))
-        self.assertEqual(len(flight.leave(ids)), 2)
+        self.assertEqual(len(flight.abandon(ids)), 2)
         self.assertEqual((flight.are_in_use(one, False), flight.can_read(7, (3,))), (True, False))
         self.assertEqual((flight.orphans, flight.abandoned), (11, 11))
         flow_ids.release(ids.flow_id)
@@ -193,7 +193,7 @@ class AmongOthersTests(SynchronousTestCase):
     def test_everything_ends_in_order(self) -> None:
         """Overdue, left or lost: everything comes out once in the order in which it was asked, and is released."""
         for end in (
-            lambda flight: flight.expire(5.0), lambda flight: flight.leave(self.ids), lambda flight: flight.clear(),
+            lambda flight: flight.expire(5.0), lambda flight: flight.abandon(self.ids), lambda flight: flight.clear(),
         ):  # fmt: skip
             self.setUp()
             told: list[tuple[int, int]] = []
@@ -257,7 +257,7 @@ class FlowTests(SynchronousTestCase):
 
     def test_orphans(self) -> None:
         """The id of a flow that left is held until every reply to it has come."""
-        self.flight.leave(self.ids)
+        self.flight.abandon(self.ids)
         self.assertEqual((self.flight.orphans, len(self.flow_ids)), (3, 1))
         self.flight.replied(self.base, 2)
         self.assertEqual((self.flight.orphans, len(self.flow_ids)), (1, 1))
@@ -271,6 +271,6 @@ class FlowTests(SynchronousTestCase):
 
     def test_clear(self) -> None:
         """With the connection every expected reply is gone."""
-        self.flight.leave(self.ids)
+        self.flight.abandon(self.ids)
         self.flight.clear()
         self.assertEqual((self.flight.orphans, len(self.flow_ids)), (0, 0))

@@ -385,9 +385,9 @@ class EndTests(AddsCase):
         """A flow that leaves gives up its own; those of others stay, and can be answered."""
         mine, self.ids = self.ids, self.other
         self.send([(30, 0)], size=5, fresh=True)
-        self.assertEqual(list(self.outstanding.leave(RequestIds(3))), [])
-        self.assertEqual(_indexes(self.outstanding.leave(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
-        self.assertEqual((list(self.outstanding.leave(mine)), self.outstanding.abandoned), ([], 6))
+        self.assertEqual(list(self.outstanding.abandon(RequestIds(3))), [])
+        self.assertEqual(_indexes(self.outstanding.abandon(mine)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
+        self.assertEqual((list(self.outstanding.abandon(mine)), self.outstanding.abandoned), ([], 6))
         self.assertEqual(self.in_use(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
         self.assertTrue(self.outstanding)
         self.assertEqual(self.answer([(30, 0)]), [(3, [0])])

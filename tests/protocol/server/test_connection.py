@@ -144,8 +144,8 @@ class RequestTests(ServerTestCase):
         self.assertEqual(taken, [MOST_ITEMS, 2 * MOST_ITEMS, 3 * MOST_ITEMS])
         self.assertEqual([item.header.version for item in session.items], [3, 4] * (3 * MOST_ITEMS // 2))
         connection.dataReceived(frame[7:] + data)
-        connection.hold(True)
-        connection.hold(False)
+        connection.set_reading_paused(True)
+        connection.set_reading_paused(False)
         connection.connectionLost(Failure(ConnectionDone()))
         self.clock.advance(0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
@@ -243,11 +243,11 @@ class ReplyTests(ServerTestCase):
         """Requests that waited for room go on when a write has made some, even if the transport never was full."""
         connection, transport = self.connect()
         session = self.sessions[0]
-        connection.hold(True)
+        connection.set_reading_paused(True)
         connection.reply(b"x" * 10)
 
         def go_on() -> None:
-            connection.hold(False)
+            connection.set_reading_paused(False)
             connection.reply(b"more")
 
         session.writable = go_on  # type: ignore[method-assign]
@@ -257,9 +257,9 @@ class ReplyTests(ServerTestCase):
     def test_hold(self) -> None:
         """A held connection is not read."""
         connection, transport = self.connect()
-        connection.hold(True)
+        connection.set_reading_paused(True)
         self.assertEqual(transport.producerState, "paused")
-        connection.hold(False)
+        connection.set_reading_paused(False)
         self.assertEqual(transport.producerState, "producing")
 
     def test_big_reply(self) -> None:
@@ -295,7 +295,7 @@ class ReplyTests(ServerTestCase):
         connection.connectionLost(Failure(ConnectionDone()))
         connection.reply(b"late")
         connection.reply_pieces([b"late"])
-        connection.hold(True)
+        connection.set_reading_paused(True)
         self.outbox.flush()
         self.assertEqual((transport.writes, self.sessions[0].events), ([], ["lost"]))
 
@@ -409,9 +409,9 @@ class FactoryTests(ServerTestCase):
         """The time in which the bookie does not read a connection is not the peer's."""
         connection, transport = self.connect()
         connection.dataReceived(b"\0")
-        connection.hold(True)
+        connection.set_reading_paused(True)
         self._wait(60)
-        connection.hold(False)
+        connection.set_reading_paused(False)
         self._wait(15)
         self.assertFalse(transport.disconnecting)
         self._wait(15)
@@ -449,8 +449,8 @@ class FactoryTests(ServerTestCase):
         """Connections are closed behind their replies; it fires when they are gone."""
         pairs = [self.connect(), self.connect()]
         pairs[0][0].reply(b"last words")
-        self.factory.hold_all()
-        pairs[0][0].hold(False)
+        self.factory.stop_accepting()
+        pairs[0][0].set_reading_paused(False)
         self.assertEqual(pairs[0][1].producerState, "paused")
         ended = self.factory.end_all()
         self.assertEqual(pairs[0][1].value(), b"last words")
@@ -463,7 +463,7 @@ class FactoryTests(ServerTestCase):
 
     def test_no_connection_while_stopping(self) -> None:
         """A port that is closed late hands over no connection any more (S1)."""
-        self.factory.hold_all()
+        self.factory.stop_accepting()
         self.assertIsNone(self.factory.buildProtocol(None))
 
     def test_ended(self) -> None:

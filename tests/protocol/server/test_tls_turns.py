@@ -192,7 +192,7 @@ class HandshakeTurnTests(TlsLayerCase):
         """A bookie that stops does not read from those that wait for their turn."""
         costs, transports, _ = self._blast(True)
         waiting = [each for each in transports if not each.is_read]
-        self.rig.engine.factory.hold_all()
+        self.rig.engine.factory.stop_accepting()
         for _ in until(lambda: not self.rig.engine.factory.turns._n_untrusted):
             costs.turn()
         self.assertTrue(waiting)
@@ -271,12 +271,12 @@ class RecordTurnTests(BookieLayerCase):
 
     def test_held(self) -> None:
         """Nothing is decrypted for a connection that must not be read; it goes on when it is read again."""
-        self.connection.hold(True)
+        self.connection.set_reading_paused(True)
         before = len(self.costs.done)
         self.transport.protocol.dataReceived(self.updates.data(reads(1, [0])))
         self.costs.turn()
         self.assertEqual(len(self.costs.done), before)
-        self.connection.hold(False)
+        self.connection.set_reading_paused(False)
         self.assertFalse(self.transport.is_read)
         self.costs.turn()
         self.rig.drain()
@@ -286,11 +286,11 @@ class RecordTurnTests(BookieLayerCase):
     def test_held_in_its_turn(self) -> None:
         """Nor is anything decrypted in the turn of a connection that must not be read any more when it comes."""
         self.transport.protocol.dataReceived(self.updates.records(3000, False))
-        self.connection.hold(True)
+        self.connection.set_reading_paused(True)
         before = len(self.costs.done)
         self.costs.turn()
         self.assertEqual((len(self.costs.done), self.transport.is_read), (before, False))
-        self.connection.hold(False)
+        self.connection.set_reading_paused(False)
         self.assertGreater(self._turns(), 2)
         self.assertTrue(self.transport.is_read)
 

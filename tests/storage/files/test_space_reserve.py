@@ -98,14 +98,14 @@ class SpaceReserveTests(SynchronousTestCase):
         """Who has it has the space; meanwhile nobody else gets it, and none of it is taken back by a checkpoint."""
         reserve = self.make()
         self.disk.fill("/l")
-        self.assertTrue(reserve.lend())
-        self.assertEqual((reserve.missing, self.disk.free("/l"), reserve.lend()), (SIZE, SIZE, False))
+        self.assertTrue(reserve.release())
+        self.assertEqual((reserve.missing, self.disk.free("/l"), reserve.release()), (SIZE, SIZE, False))
         self.disk.foreign["/l"] = 0
         reserve.check(100)
         self.assertEqual(reserve.missing, SIZE)
-        reserve.take_back()
+        reserve.restore()
         self.assertEqual(reserve.missing, 0)
-        self.assertTrue(reserve.lend())
+        self.assertTrue(reserve.release())
 
     def test_reserved_blocks(self) -> None:
         """It is taken of what this process may take, also of blocks that others may not; entries leave those alone."""
@@ -116,10 +116,10 @@ class SpaceReserveTests(SynchronousTestCase):
         self.assertRaises(OSError, reserve.check, 0)
 
     def test_nothing_to_lend(self) -> None:
-        """Without a free byte at the start there is no file, and nothing to lend."""
+        """Without a free byte at the start there is no file, and nothing to release."""
         self.disk.fill("/l")
         reserve = self.make()
-        self.assertEqual((reserve.lend(), self.disk.list("/l")), (False, []))
+        self.assertEqual((reserve.release(), self.disk.list("/l")), (False, []))
 
     def test_raced(self) -> None:
         """Where others take space meanwhile it takes less."""
@@ -208,7 +208,7 @@ class FullDirectoryTests(SynchronousTestCase):
         self.assertFalse(self.checkpoint())
         reserve = self.storage.directories[0].reserve
         assert reserve is not None
-        self.assertEqual((reserve.missing, self.disk.free("/l"), reserve.lent), (0, 0, False))
+        self.assertEqual((reserve.missing, self.disk.free("/l"), reserve.released), (0, 0, False))
 
     def test_a_ledger_again(self) -> None:
         """A ledger that is written again after its deletion keeps the new entries and its new state."""

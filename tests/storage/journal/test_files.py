@@ -32,7 +32,7 @@ class JournalFilesTests(SynchronousTestCase):
 
     def test_take(self) -> None:
         """A file that is taken has its header, its blocks and its name, all durable."""
-        file, identity = self.files.take()
+        file, identity = self.files.begin_next()
         self.assertEqual((file.path, identity), (f"{DIRECTORY}/3e8.txn", FileIdentity.of(1000, b"salt")))
         after = self.disk.crash(())
         self.assertEqual(parse_header(content(after, "3e8.txn")[:512], "p").identity, identity)
@@ -42,7 +42,7 @@ class JournalFilesTests(SynchronousTestCase):
     def test_first_file_is_quick(self) -> None:
         """A file that a writer waits for gets no more than a megabyte of zeros."""
         files = self.open(attrs.evolve(SMALL, preallocate=64 << 20))
-        file, _ = files.take()
+        file, _ = files.begin_next()
         self.assertTrue((1 << 20) <= file.size() < (2 << 20))
 
     def test_never_without_a_header(self) -> None:
@@ -60,7 +60,7 @@ class JournalFilesTests(SynchronousTestCase):
         self.disk.observer = look
         for _ in range(3):
             self.files.prepare()
-            self.files.take()
+            self.files.begin_next()
         self.assertGreater(seen, 5)
 
     def test_prepare_in_steps(self) -> None:
@@ -78,11 +78,11 @@ class JournalFilesTests(SynchronousTestCase):
     def test_recycled(self) -> None:
         """A released file comes back with a new header and no records at its start."""
         for _ in range(3):
-            file, _ = self.files.take()
+            file, _ = self.files.begin_next()
             file.pwrite(b"x" * 2048, 512)
         self.files.release(1002)
         self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
-        file, identity = self.files.take()
+        file, identity = self.files.begin_next()
         self.assertEqual(self.files.recycled, 1)
         found = content(self.disk, posixpath.basename(file.path))
         self.assertEqual(parse_header(found[:512], "p").identity, identity)
@@ -91,7 +91,7 @@ class JournalFilesTests(SynchronousTestCase):
     def test_old_name_goes_before_the_content(self) -> None:
         """A file is overwritten only once its old name is gone for good: no crash finds an old id with other bytes."""
         for _ in range(3):
-            self.files.take()
+            self.files.begin_next()
         identities = {f"{i:x}.txn": FileIdentity.of(i, b"salt") for i in range(1000, 1010)}
 
         def look(_: object) -> None:
@@ -103,7 +103,7 @@ class JournalFilesTests(SynchronousTestCase):
         self.disk.observer = look
         self.files.release(1002)
         self.files.prepare()
-        self.files.take()
+        self.files.begin_next()
         self.assertEqual(self.files.recycled, 1)
 
     def test_full_disk(self) -> None:
@@ -116,7 +116,7 @@ class JournalFilesTests(SynchronousTestCase):
         self.assertFalse(files.prepare())
         self.disk.fail(errno.EDQUOT, when=lambda op: op.name == "sync")
         self.assertEqual((files.prepare(), self.spares()), (True, []))
-        file, identity = files.take()
+        file, identity = files.begin_next()
         self.assertEqual(parse_header(file.pread(512, 0), "p").identity, identity)
         self.assertEqual(len(content(self.disk.crash(()), "3e8.txn")), file.size())
 
@@ -124,19 +124,19 @@ class JournalFilesTests(SynchronousTestCase):
         """A file that is needed now fails on a full disk."""
         self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite", times=100)
         self.assertTrue(self.files.prepare())
-        self.assertRaises(OSError, self.files.take)
+        self.assertRaises(OSError, self.files.begin_next)
 
     def test_no_descriptors(self) -> None:
         """A file that got no descriptor for its name is the next one all the same, and a spare is not lost."""
         for _ in range(3):
-            self.files.take()
+            self.files.begin_next()
         self.files.release(1002)
         for name in ("open", "sync_directory"):
             self.disk.fail(errno.EMFILE, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
-            self.assertRaises(OSError, self.files.take)
+            self.assertRaises(OSError, self.files.begin_next)
             self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
         self.disk.fail(errno.ENFILE, when=lambda op: op.name == "open")
-        file, identity = self.files.take()
+        file, identity = self.files.begin_next()
         self.assertEqual((file.path, identity), (f"{DIRECTORY}/3eb.txn", FileIdentity.of(1003, b"salt")))
         self.assertEqual((self.files.ids, self.files.recycled, self.spares()), ([1001, 1002, 1003], 1, []))
         self.disk.heal()
@@ -145,11 +145,11 @@ class JournalFilesTests(SynchronousTestCase):
     def test_spare_that_cannot_be_opened(self) -> None:
         """A spare that cannot be opened is left out, so the journal goes on with another file."""
         for _ in range(4):
-            self.files.take()
+            self.files.begin_next()
         self.files.release(1003)
         self.assertEqual(len(self.spares()), 2)
         self.disk.fail(errno.EACCES, when=lambda op: op.name == "open", times=2)
-        self.files.take()
+        self.files.begin_next()
         self.assertEqual((self.files.ids, self.files.created, self.files.recycled), ([1002, 1003, 1004], 5, 0))
 
     def test_old_file_that_cannot_be_read(self) -> None:
@@ -157,7 +157,7 @@ class JournalFilesTests(SynchronousTestCase):
         for name in ("open", "pread"):
             self.setUp()
             for _ in range(3):
-                self.files.take()
+                self.files.begin_next()
             self.disk.fail(errno.EACCES, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
             self.files.release(1002)
             self.assertEqual((self.files.ids, self.spares()), ([1001, 1002], []), name)
@@ -165,7 +165,7 @@ class JournalFilesTests(SynchronousTestCase):
     def test_old_file_without_descriptors(self) -> None:
         """A file for which no descriptor is left stays, and is recycled by a later release."""
         for _ in range(3):
-            self.files.take()
+            self.files.begin_next()
         self.disk.fail(errno.EMFILE, when=lambda op: op.name == "open")
         self.assertRaises(OSError, self.files.release, 1002)
         self.files.release(1002)
@@ -181,24 +181,24 @@ class JournalFilesTests(SynchronousTestCase):
     def test_failed_release(self) -> None:
         """A release whose directory sync failed recycles nothing."""
         for _ in range(3):
-            self.files.take()
+            self.files.begin_next()
         self.disk.fail(errno.EIO, when=lambda op: op.name == "sync_directory")
         self.assertRaises(OSError, self.files.release, 1002)
         self.files.prepare()
-        self.files.take()
+        self.files.begin_next()
         self.assertEqual(self.files.recycled, 0)
 
     def test_second_name(self) -> None:
         """The old name of a file that was recycled goes, the file stays as it is: its newer name may be needed."""
         for _ in range(3):
-            self.files.take()
+            self.files.begin_next()
         identities = {name: parse_header(content(self.disk, name)[:512], "p").identity for name in self.names()}
         first, last = sorted(identities)[0], sorted(identities)[-1]
         header = self.disk.open(f"{DIRECTORY}/{last}").pread(512, 0)
         self.disk.open(f"{DIRECTORY}/{first}").pwrite(header, 0)
         self.files.release(1002)
         self.files.prepare()
-        self.files.take()
+        self.files.begin_next()
         self.assertEqual((self.files.recycled, first in self.names(), self.spares()), (0, False, []))
 
     def names(self) -> list[str]:
@@ -208,7 +208,7 @@ class JournalFilesTests(SynchronousTestCase):
     def test_pool_is_bounded(self) -> None:
         """No more spares are kept than the limit, over restarts too."""
         for _ in range(8):
-            self.files.take()
+            self.files.begin_next()
         self.files.release(1007)
         self.files.prepare()
         self.assertLessEqual(len(self.spares()), SMALL.max_spares)
@@ -225,18 +225,18 @@ class JournalFilesTests(SynchronousTestCase):
 
     def test_new_names(self) -> None:
         """A name that is in use is not used again."""
-        self.files.take()
+        self.files.begin_next()
         self.disk.open(f"{DIRECTORY}/7.spare", create=True)
         self.disk.open(f"{DIRECTORY}/odd.spare", create=True)
         files = self.open()
         for _ in range(4):
-            files.take()
+            files.begin_next()
         self.assertEqual(files.ids, [1000, 1001, 1002, 1003, 1004])
 
     def test_make_room(self) -> None:
         """A file that is used up grows by what is preallocated, up to the size of a file; that is on record first."""
         files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=2600))
-        file, _ = files.take()
+        file, _ = files.begin_next()
         sizes = []
         for end in (512, 1024, 1536, 2048, 2560, 2561, 3000):
             files.make_room(file, end)
@@ -245,13 +245,13 @@ class JournalFilesTests(SynchronousTestCase):
             self.assertEqual(len(content(after, "3e8.txn")), known)
             sizes.append(known)
         self.assertEqual(sizes, [1024, 1024, 2048, 2048, 3072, 3072, 3072])
-        files.take()
+        files.begin_next()
         self.assertEqual(files.sizes.of(1001), 1024)
 
     def test_make_room_for_a_large_group(self) -> None:
         """A group that exceeds the next size gets as much room as it takes."""
         files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=8192))
-        file, _ = files.take()
+        file, _ = files.begin_next()
         files.make_room(file, 5000)
         self.assertEqual((files.sizes.of(1000), file.size()), (5120, 5120))
 
@@ -260,12 +260,12 @@ class JournalFilesTests(SynchronousTestCase):
         settings = attrs.evolve(SMALL, preallocate=1024, max_size=8192)
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EOPNOTSUPP, errno.EINVAL):
             files = self.open(settings)
-            file, _ = files.take()
+            file, _ = files.begin_next()
             self.disk.fail(number, when=lambda op: op.name == "allocate")
             files.make_room(file, 2048)
             files.make_room(file, 2048)
             self.assertEqual((files.sizes.newest.size, file.size()), (1024, 1024))
-            files.make_room(files.take()[0], 2048)
+            files.make_room(files.begin_next()[0], 2048)
             self.assertEqual(files.sizes.newest.size, 2048)
         for name in ("allocate", "sync", "pwrite"):
             self.disk.fail(errno.EIO, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
@@ -273,9 +273,9 @@ class JournalFilesTests(SynchronousTestCase):
 
     def test_close(self) -> None:
         """What was prepared is found again after an orderly end."""
-        self.files.take()
+        self.files.begin_next()
         self.files.prepare()
         self.files.close()
         files = self.open()
-        files.take()
+        files.begin_next()
         self.assertEqual((files.recycled, files.created), (1, 0))

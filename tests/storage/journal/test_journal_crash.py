@@ -332,11 +332,11 @@ class FailedSyncTests(SynchronousTestCase):
 class _LazyFiles(JournalFiles):
     """Planted bug: a new name is used before its directory is synced."""
 
-    def take(self):
+    def begin_next(self):
         fs = self._fs
         self._fs = NoDirectorySync(fs)  # type: ignore[assignment]
         try:
-            return super().take()
+            return super().begin_next()
         finally:
             self._fs = fs
 
