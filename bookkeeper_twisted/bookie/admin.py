@@ -262,18 +262,22 @@ class EntryLogFile:
 
 @attrs.frozen
 class EntryLogSpace:
-    """The numbers of live and of dead bytes in an entry log.
+    """The numbers of live and of dead bytes in an entry log, and the compactions that would copy it.
 
     :ivar directory: path of the ``current`` directory that contains the log.
     :ivar n_bytes: size in bytes of all entries in the log.
     :ivar live: size in bytes of the entries of existing ledgers; the other bytes are dead: a compaction or the deletion
         of the log frees them.
+    :ivar major, minor: whether a major or minor compaction that begins now would copy the live entries of the log, and
+        so free its dead bytes.
     """
 
     directory: str
     log_id: int
     n_bytes: int
     live: int
+    major: bool = False
+    minor: bool = False
 
 
 @attrs.frozen
@@ -323,7 +327,7 @@ class IBackgroundWork(ISpeedLimits):
         """List the entry logs of all ledger directories."""
 
     def log_space() -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure the live and dead bytes of each complete entry log (to which no more entries are written)."""
+        """Measure each complete entry log (to which no more entries are written), and say which are to be compacted."""
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log.

@@ -35,6 +35,7 @@ from ..limits.adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
 from ..metrics import JournalGroup
+from ..storage.maintenance.plan import LogUsage, candidates
 from ..storage.maintenance.scrub import DamagedEntries
 
 _BEGAN = 1_795_225_000.0
@@ -122,15 +123,17 @@ class FakeBackgroundWork:
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 
     def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Return the numbers of live and dead bytes in all entry logs.
+        """Return the numbers of live and dead bytes in all entry logs, and which of the logs are to be compacted.
 
         As a fixed rule of this fake, ledger 8 counts as deleted, so its bytes are dead.
         """
+        logs = [
+            LogUsage(log_id, sum(ledgers.values()), sum(ledgers.values()) - ledgers.get(8, 0))
+            for log_id, ledgers in self.logs.items()
+        ]
+        major, minor = [candidates(logs, kind.threshold) for kind in (self.collection().major, self.collection().minor)]
         return succeed(
-            [
-                EntryLogSpace(_DIRECTORY, log_id, sum(ledgers.values()), sum(ledgers.values()) - ledgers.get(8, 0))
-                for log_id, ledgers in self.logs.items()
-            ]
+            [EntryLogSpace(_DIRECTORY, log.log_id, log.size, log.live, log in major, log in minor) for log in logs]
         )
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":

@@ -41,8 +41,8 @@ PLANTS = (
         where="days_until_full",
     ),
     Plant(
-        "a log without live bytes is copied", _VERDICTS,
-        "log.live and log.live / log.n_bytes < threshold", "log.live / log.n_bytes < threshold", _JUDGED,
+        "live bytes that a compaction copies count as freed", _VERDICTS,
+        "sum(log.n_bytes for log in chosen) - live", "sum(log.n_bytes for log in chosen)", _JUDGED,
         where="compaction_gain",
     ),
     Plant(

@@ -5,6 +5,7 @@ from .plant import Plant
 _CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_delete_and_collect"]
 _COPYING = ["tests.storage.maintenance.test_copying"]
 _QUEUE = ["tests.storage.files.test_disk_queue"]
+_FORECAST = ["tests.bookie.maintenance.test_forecast"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
@@ -145,6 +146,22 @@ PLANTS = (
     Plant(
         "an unreadable place ends a compaction of other logs", "storage/maintenance/row_reader.py",
         "(errno.EIO, errno.ENOENT)", "(errno.ENOENT,)", _COPYING, where="",
+    ),
+    Plant(
+        "a compaction is said to copy damaged logs", "bookie/maintenance/control.py",
+        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
+        "[log for log in logs if log.live and log.share(options.target_size) < kind.threshold]", _FORECAST,
+        where="BackgroundControl._log_space",
+    ),
+    Plant(
+        "small logs are not said to be merged", "bookie/maintenance/control.py",
+        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
+        "directory.logs_to_compact(logs, kind.threshold, 0)", _FORECAST, where="BackgroundControl._log_space",
+    ),
+    Plant(
+        "a log that cannot be read is compacted because it seems small", "bookie/maintenance/maintained.py",
+        "not log.error and log.log_id not in self.damaged", "log.log_id not in self.damaged", _FORECAST,
+        where="MaintainedDirectory.logs_to_compact",
     ),
     Plant(
         "copies take more space than the disk has", "storage/maintenance/plan.py",

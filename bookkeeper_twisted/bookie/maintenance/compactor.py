@@ -27,7 +27,7 @@ from ...storage.files.disk_queue import DiskQueue
 from ...storage.interfaces import IndexRow
 from ...storage.ledger_dirs import entry_log_names
 from ...storage.maintenance.copying import LogCopy
-from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
+from ...storage.maintenance.plan import LogUsage, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
 from ..checkpointer import is_disk_full
 from .log_collector import LogCollector
@@ -101,7 +101,8 @@ class Compactor:
         progress = self.progress = Progress(self._clock.seconds())
         is_first = True
         try:
-            chosen = await self._candidates(order)
+            usage = await self._directory.log_usage()
+            chosen = self._directory.logs_to_compact(usage, order.threshold, order.target_size)
             progress.left = sum(log.live for log in chosen)
             while chosen:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
@@ -128,13 +129,6 @@ class Compactor:
         queue, self._queue = self._queue, None
         if queue is not None:
             await self._directory.in_thread(queue.close)
-
-    async def _candidates(self, order: CompactionOrder) -> list[LogUsage]:
-        space = self._directory.space
-        sealed = await self._directory.in_flush_thread(space.sealed_logs)
-        usage = await self._directory.in_thread(space.usage, sealed)
-        whole = [log for log in usage if log.log_id not in self._directory.damaged]
-        return candidates(whole, order.threshold, order.target_size)
 
     async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
         """Return the logs to compact together next.

@@ -117,15 +117,21 @@ class BackgroundControl:
         return found
 
     def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure the live and dead bytes of each complete entry log (to which no more entries are written)."""
+        """Measure each complete entry log (to which no more entries are written), and say which are to be compacted."""
         return Deferred.fromCoroutine(self._log_space())
 
     async def _log_space(self) -> Sequence[EntryLogSpace]:
-        found = []
+        found, options = [], self._collector.options
         for directory in self._maintenance.directories:
-            sealed = await directory.in_flush_thread(directory.space.sealed_logs)
-            for usage in await directory.in_thread(directory.space.usage, sealed):
-                found.append(EntryLogSpace(directory.storage.path, usage.log_id, usage.size, usage.live))
+            logs = await directory.log_usage()
+            major, minor = [
+                {log.log_id for log in directory.logs_to_compact(logs, kind.threshold, options.target_size)}
+                for kind in (options.major, options.minor)
+            ]
+            found += [
+                EntryLogSpace(directory.path, log.log_id, log.size, log.live, log.log_id in major, log.log_id in minor)
+                for log in logs
+            ]
         return found
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":

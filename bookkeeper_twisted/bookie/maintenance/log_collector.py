@@ -62,9 +62,7 @@ class LogCollector:
         :raises bookkeeper_twisted.errors.DamageError: the structure of the index is damaged.  Then no log is deleted,
             because index rows may be missing.
         """
-        space = self._directory.space
-        sealed = await self._directory.in_flush_thread(space.sealed_logs)
-        usage = await self._directory.in_thread(space.usage, sealed)
+        usage = await self._directory.log_usage()
         for log in usage:
             if log.error and log.log_id not in self._directory.damaged:
                 self._directory.damaged[log.log_id] = log.error

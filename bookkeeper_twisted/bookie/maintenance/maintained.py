@@ -1,6 +1,6 @@
 """Runs the maintenance of one ledger directory or journal on its maintenance thread, in short function calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -12,6 +12,7 @@ from ...storage.directory_storage import DirectoryStorage
 from ...storage.interfaces import IFileSystem, JournalPosition
 from ...storage.journal.scrub import JournalScrub
 from ...storage.maintenance.log_space import LogSpace
+from ...storage.maintenance.plan import LogUsage, candidates
 from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
 from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
@@ -101,6 +102,22 @@ class MaintainedDirectory:
             return
         except StorageError as error:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
+
+    async def log_usage(self) -> list[LogUsage]:
+        """Measure the size and live bytes of each completed entry log.
+
+        :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
+        """
+        sealed = await self.in_flush_thread(self.space.sealed_logs)
+        return await self.in_thread(self.space.usage, sealed)
+
+    def logs_to_compact(self, logs: Iterable[LogUsage], threshold: float, target_size: int) -> list[LogUsage]:
+        """Return those of the completed ``logs`` that a compaction copies, in its order; damaged logs are left out.
+
+        See :func:`.candidates` for the other parameters.
+        """
+        whole = [log for log in logs if not log.error and log.log_id not in self.damaged]
+        return candidates(whole, threshold, target_size)
 
     def in_flush_thread(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run short work, ``work(*args)``, such as an index commit, on the directory's flush thread."""

@@ -75,7 +75,7 @@ class BookiePages:
     )  # fmt: skip
     async def _entry_logs(self, request: ApiRequest) -> Answer:
         page, work = request.number("page", 1), self._admin.background()
-        logs, collection = await work.log_space(), work.collection()
+        logs = await work.log_space()
         dead = [log for log in logs if not log.live]
         return json_answer(
             {
@@ -83,8 +83,8 @@ class BookiePages:
                 "bytes": sum(log.n_bytes for log in logs),
                 "live": sum(log.live for log in logs),
                 "deletable": sum(log.n_bytes for log in dead),
-                "major": attrs.asdict(compaction_gain(logs, collection.major.threshold)),
-                "minor": attrs.asdict(compaction_gain(logs, collection.minor.threshold)),
+                "major": attrs.asdict(compaction_gain([log for log in logs if log.major])),
+                "minor": attrs.asdict(compaction_gain([log for log in logs if log.minor])),
                 "page": [
                     [log.directory, log.log_id, log.n_bytes, log.live]
                     for log in logs[(page - 1) * LOGS_A_PAGE : page * LOGS_A_PAGE]

@@ -96,7 +96,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 @attrs.frozen
 class CompactionGain:
-    """The estimated result of a compaction, major or minor.
+    """The estimated result of a compaction, major or minor, if it has the disk space and the time for all its logs.
 
     :ivar logs: number of entry logs that would be compacted.
     :ivar freed: number of bytes of disk space that would be freed.
@@ -108,12 +108,8 @@ class CompactionGain:
     copied: int
 
 
-def compaction_gain(logs: Iterable[EntryLogSpace], threshold: float) -> CompactionGain:
-    """Estimate the result of a compaction.
-
-    :param threshold: an entry log is compacted if its share of live bytes is below this number, from 0 to 1.
-    """
-    chosen = [log for log in logs if log.live and log.live / log.n_bytes < threshold]
+def compaction_gain(chosen: Sequence[EntryLogSpace]) -> CompactionGain:
+    """Estimate the result of a compaction of the ``chosen`` entry logs."""
     live = sum(log.live for log in chosen)
     return CompactionGain(len(chosen), sum(log.n_bytes for log in chosen) - live, live)
 
