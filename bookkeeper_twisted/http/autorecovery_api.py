@@ -13,10 +13,9 @@ from twisted.python.failure import Failure
 from ..autorecovery.metrics import ReplicationMetrics
 from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
-from ..autorecovery.operations.decommission import Decommission, Remaining
-from ..client.admin import BookKeeperAdmin
+from ..autorecovery.operations.decommission import Decommission, Remaining, when_reachable
 from ..client.steps import for_each
-from ..errors import BookKeeperError, IncorrectParameterError
+from ..errors import BookKeeperError, IncorrectParameterError, MetadataUnavailableError
 from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
 from .api import Answer, ApiRequest, check_members, json_answer
@@ -164,22 +163,28 @@ class AutorecoveryApi:
               refusals=(400, 404), content=TEXT),
     )  # fmt: skip
     async def _decommission(self, request: ApiRequest) -> Answer:
-        """Begin the decommission of a bookie; it continues after the answer and logs its result."""
+        """Begin the decommission of a bookie; it continues after the answer and logs its result.
+
+        The request is refused if the bookie cannot be decommissioned.  While the metadata store cannot be reached, this
+        is unknown, and the decommission waits for the store.
+        """
         body = _members(request, "bookie_src", "delete_cookie")
         if body is None:
             return Answer("Null request body for DecommissionService.", _NOT_FOUND)
         bookie_id, delete = body.get("bookie_src"), body.get("delete_cookie", False)
         if not isinstance(bookie_id, str) or not isinstance(delete, bool):
             return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
-        name = f"decommission of bookie {bookie_id}"
+        name = f"decommission of bookie {check_bookie_id(bookie_id)}"
         if not self._continues(name):
-            client = await self._connect()
-            work = Decommission(self._clock, client.client.metadata, bookie_id)
-            await work.check()
-            self._begin(name, partial(self._finish, name, client, work, delete))
+            try:
+                client = await self._connect()
+                await Decommission(self._clock, client.client.metadata, bookie_id).check()
+            except MetadataUnavailableError:
+                pass  # the decommission repeats both
+            self._begin(name, partial(self._finish, name, bookie_id, delete))
         return Answer(f"Success send decommission Bookie command {bookie_id}")
 
-    async def _finish(self, name: str, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
+    async def _finish(self, name: str, bookie_id: str, delete: bool) -> None:
         def report(remaining: Remaining) -> None:
             operation = self.operations[name]
             before = operation.remaining
@@ -188,18 +193,19 @@ class AutorecoveryApi:
                                name=name, error=remaining.unreachable)  # fmt: skip
             operation.remaining = remaining
 
-        remaining = await work.run(report)
+        client = await when_reachable(self._clock, self._connect, report)
+        remaining = await Decommission(self._clock, client.client.metadata, bookie_id).run(report)
         if remaining.blockers:
             self._log.error(
                 "{n} ledgers still need bookie {bookie_id}: {blockers}", n=len(remaining.blockers),
-                bookie_id=work.bookie_id, blockers=dict(islice(remaining.blockers.items(), _LOGGED)),
+                bookie_id=bookie_id, blockers=dict(islice(remaining.blockers.items(), _LOGGED)),
             )  # fmt: skip
             failure = f"without progress, {len(remaining.blockers)} ledgers still need the bookie"
             self._keep(self.operations[name], failure)
             return
         if delete:
-            await client.delete_cookie(work.bookie_id)
-        self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
+            await client.delete_cookie(bookie_id)
+        self._log.info("bookie {bookie_id} is decommissioned", bookie_id=bookie_id)
 
     @routed(
         Route("PUT", "/api/v1/autorecovery/bookie", "copies what lost bookies kept to others; goes on after the answer",

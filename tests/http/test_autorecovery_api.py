@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
-from twisted.internet.defer import ensureDeferred
+from twisted.internet.defer import ensureDeferred, fail
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
+from bookkeeper_twisted.errors import MetadataUnavailableError
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -133,6 +134,25 @@ class AutorecoveryApiTests(HttpCase):
         self.do(self.driver.underreplication.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertNotIn("gone:1", self.do(self.driver.registration.all_bookies()))
+
+    def test_decommission_without_store(self) -> None:
+        """One that is requested while the metadata store is away waits for it, also for the first connection to it."""
+        path, body = "/api/v1/autorecovery/decommission", '{"bookie_src": "gone:1", "delete_cookie": true}'
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+
+        def away(*_: object) -> Any:
+            return fail(MetadataUnavailableError("no connection"))
+
+        for place, name in ((MemoryCluster, "connect"), (type(self.driver.registration), "writable_bookies")):
+            self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
+            patch = self.patch(place, name, away)
+            self.assertEqual(self.ask(path, "PUT", '{"bookie_src": "no id"}').status, 400)
+            self.assertEqual(self.ask(path, "PUT", body).status, 200)
+            self.clock.pump([5.0] * 200)
+            patch.restore()
+            self.assertIn("gone:1", self.do(self.driver.registration.all_bookies()))
+            self.clock.pump([5.0] * 3)
+            self.assertNotIn("gone:1", self.do(self.driver.registration.all_bookies()))
 
     def test_decommission_that_is_cut_short(self) -> None:
         """What goes on ends with the site."""

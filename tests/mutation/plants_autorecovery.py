@@ -259,6 +259,16 @@ PLANTS = (
         where="BookieRecovery.recover",
     ),
     Plant(
+        "a decommission that begins without a store fails", "autorecovery/operations/decommission.py",
+        "await when_reachable(self._clock, self.check, report)", "await self.check()",
+        ["tests.autorecovery.operations.test_decommission"], where="Decommission.run",
+    ),
+    Plant(
+        "a decommission over HTTP fails if its client cannot connect yet", "http/autorecovery_api.py",
+        "await when_reachable(self._clock, self._connect, report)", "await self._connect()",
+        ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._finish",
+    ),
+    Plant(
         "a decommission takes a store that is away for no ledgers", "autorecovery/operations/decommission.py",
         "remaining.unreachable", "False", ["tests.autorecovery.operations.test_decommission"], where="Decommission.run",
     ),

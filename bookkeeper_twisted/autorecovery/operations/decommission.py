@@ -7,7 +7,8 @@ A ledger needs the bookie if one of its ensembles has the bookie at a position t
 still send entries to the bookie.  The decommission also waits until no underreplicated mark names the bookie.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -25,6 +26,8 @@ from .admin import AutorecoveryAdmin
 _AT_ONCE = 50
 _FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
 _WAIT_FOR_STORE = 5.0
+
+T = TypeVar("T")
 
 OPEN = "a writer has it open"
 MARKED = "marked, and waiting for a worker"
@@ -44,6 +47,21 @@ class Remaining:
     blockers: Mapping[int, str]
     found: int
     unreachable: str = ""
+
+
+async def when_reachable(
+    clock: IReactorTime, attempt: Callable[[], Awaitable[T]], report: Callable[[Remaining], object]
+) -> T:  # fmt: skip
+    """Return the result of ``attempt``; while the metadata store cannot be reached, repeat the attempt, for any time.
+
+    :param report: called with the reason after each attempt that did not reach the store.
+    """
+    while True:
+        try:
+            return await attempt()
+        except MetadataUnavailableError as error:
+            report(Remaining({}, 0, str(error)))
+        await deferLater(clock, _WAIT_FOR_STORE)
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
@@ -89,7 +107,7 @@ class Decommission:
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         :raises bookkeeper_twisted.errors.MetadataError: the audit could not be triggered, or the metadata store failed.
         """
-        await self.check()
+        await when_reachable(self._clock, self.check, report)
         since, least, remaining = self._clock.seconds(), -1, Remaining({}, 0)
         while True:
             remaining = await self._remaining(remaining)

@@ -200,6 +200,28 @@ class DecommissionTests(ClusterCase):
         self.assertEqual(self.looks[-1], Remaining(dict.fromkeys(self.ids, UNMARKED), 3))
         self.assertNoResult(done)
 
+    def test_store_is_away_at_the_check(self) -> None:
+        """A metadata store that is away before anything was checked is no end; what is then found to forbid it is."""
+        self.elect()
+
+        async def away() -> Any:
+            raise MetadataUnavailableError("no connection")
+
+        for enabled in (True, False):
+            self.do(self.driver.underreplication.set_enabled(enabled))
+            patch = self.patch(self.driver.registration, "read_only_bookies", away)
+            done = self.start()
+            self.pass_time(700)
+            self.assertEqual(self.looks[-1], Remaining({}, 0, "no connection"))
+            patch.restore()
+            self.pass_time(6)
+            if enabled:
+                self.assertEqual(self.looks[-1], Remaining(dict.fromkeys(self.ids, UNMARKED), 3))
+                done.cancel()
+                self.failureResultOf(done, CancelledError)
+            else:
+                self.failureResultOf(done, AutorecoveryDisabledError)
+
     def test_cancelled_without_store(self) -> None:
         """Cancelling ends the wait for the metadata store, and leaves no timer."""
         self.elect()
