@@ -65,8 +65,14 @@ def make_bookie(
 
         return make_metrics_site(admin.metrics, reactor)
 
+    def direct_refused(error: OSError) -> None:
+        reactor.callFromThread(
+            _log.info, "the system refuses direct I/O ({error}): these files are read and written through the page "
+            "cache, which takes more processor time", error=error,
+        )  # fmt: skip
+
     bookie = BookieService(
-        reactor, config, driver, RealFileSystem(),
+        reactor, config, driver, RealFileSystem(direct_refused=direct_refused),
         local_host=local_host(config), make_site=make_site, make_metrics_site=make_metrics_site,
         on_failure=on_failure,
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """The interfaces of the storage engine.  For each, one test suite runs on the real class and on the simulated class."""
 
+import errno
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,12 @@ from ..entries.interfaces import Entries
 from ..masking import masked
 from .cache.mixed_entries import Scattered
 from .mixed_rows import MixedRows
+
+REFUSED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
+"""The ``errno`` values of a system call that the kernel, a file system or a filter of system calls does not allow.
+
+They say nothing about the data: the same work may be done by another call.
+"""
 
 
 class IFile(Interface):
@@ -30,7 +37,8 @@ class IFile(Interface):
     def pread_resident(size: int, offset: int) -> bytes | None:
         """Read as :meth:`pread` does if all ``size`` bytes are in the page cache; else return None.  Never wait.
 
-        :raises OSError: ``EOPNOTSUPP``: this file system cannot read from the page cache alone.
+        :raises OSError: one of :data:`REFUSED`: this file system cannot read from the page
+            cache alone.
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:

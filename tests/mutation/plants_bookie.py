@@ -271,7 +271,7 @@ PLANTS = (
     ),
     Plant(
         "a failed write is made again", "storage/files/durable_writer.py",
-        "error.errno not in _REFUSED", "False", _WRITER, where="DurableWriter.end",
+        "error.errno not in REFUSED", "False", _WRITER, where="DurableWriter.end",
     ),
     Plant(
         "a kernel that is busy is never asked again", "storage/files/durable_writer.py",

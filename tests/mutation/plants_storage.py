@@ -4,8 +4,6 @@ from .plant import Plant
 
 _JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_journal_crash"]
 
-_FILES = ["tests.storage.files.test_filesystem", "tests.storage.files.test_filesystem_calls"]
-
 _INDEX = ["tests.storage.index.test_run_index"]
 
 _BLOCKS = ["tests.storage.index.test_blocks"]
@@ -16,29 +14,8 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
-        "a pipe is opened as a file", "storage/files/filesystem.py",
-        "not stat.S_ISREG(os.fstat(fd).st_mode)", "False", _FILES, where="RealFileSystem.open",
-    ),
-    Plant(
-        "a pipe in the place of a file is waited for", "storage/files/filesystem.py",
-        "self._access | os.O_CLOEXEC | os.O_NONBLOCK", "self._access | os.O_CLOEXEC", _FILES,
-        where="RealFileSystem.open",
-    ),
-    Plant(
-        "a pipe that is refused stays open", "storage/files/filesystem.py",
-        "os.close(fd)", "pass", _FILES, where="RealFileSystem.open",
-    ),
-    Plant(
         "an index is made in the place of a lost file", "storage/index/run_index.py",
         "has_lost_file(path)", "False", ["tests.storage.index.test_index_file"], where="SqliteRunIndex.open",
-    ),
-    Plant(
-        "an error of a file does not say which", "storage/files/filesystem.py",
-        "error.filename = self.path", "pass", _FILES, where="_Named.__exit__",
-    ),
-    Plant(
-        "reserved blocks count for no process", "storage/files/filesystem.py",
-        're.search(rb"^Uid:(\\s+\\d+){3}\\s+0$", status, re.M)', "False", _FILES, where="takes_reserved_blocks",
     ),
     Plant(
         "a queue of the kernel that is dropped stays", "storage/files/disk_queue.py",
@@ -123,129 +100,6 @@ PLANTS = (
     Plant(
         "a torn row passes for a row", "storage/index/row_values.py",
         "_crc(row) == values[7] and row.first <= row.last", "row.first <= row.last", _INDEX, where="row_from",
-    ),
-    # -- real files --
-    Plant(
-        "a directory is not synced", "storage/files/filesystem.py",
-        "try:\n    os.fsync(fd)\nfinally: ...", "...", _FILES, where="RealFileSystem.sync_directory",
-    ),
-    Plant(
-        "the failed sync of a directory is ignored", "storage/files/filesystem.py",
-        "try: ...\nfinally: ...",
-        "try: ...\nexcept OSError:\n"
-        "    return\nfinally: ...",
-        _FILES, where="RealFileSystem.sync_directory",
-    ),
-    Plant(
-        "a new directory's name is not durable", "storage/files/filesystem.py",
-        "self.sync_directory(parent)", "", _FILES, where="RealFileSystem.make_directories",
-    ),
-    Plant(
-        "a sync does nothing", "storage/files/filesystem.py",
-        "os.fdatasync(self._fd)", "pass", _FILES, where="RealFile.sync",
-    ),
-    Plant(
-        "metadata are not synced", "storage/files/filesystem.py",
-        "os.fsync(self._fd)", "os.fdatasync(self._fd)", _FILES, where="RealFile.sync",
-    ),
-    Plant(
-        "an ordinary durable write is not synced", "storage/files/filesystem.py",
-        "if durable: ...", "if False: ...", _FILES, where="RealFile.pwritev",
-    ),
-    Plant(
-        "a durable direct write carries no flag", "storage/files/filesystem.py",
-        "flags if self._direct else 0", "0", _FILES, where="DirectFile._write_piece",
-    ),
-    Plant(
-        "a long durable direct write is not synced", "storage/files/filesystem.py",
-        "at_once and self._direct", "_DURABLE and self._direct", _FILES, where="DirectFile.pwritev",
-    ),
-    Plant(
-        "a direct write that was refused is not synced", "storage/files/filesystem.py",
-        "at_once and self._direct", "at_once", _FILES, where="DirectFile.pwritev",
-    ),
-    Plant(
-        "direct writes stay direct after a refusal", "storage/files/filesystem.py",
-        "fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)", "pass", _FILES,
-        where="DirectFile._must_be_refusal",
-    ),
-    Plant(
-        "any failed direct write goes through the cache", "storage/files/filesystem.py",
-        "not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP)", "not self._direct", _FILES,
-        where="DirectFile._must_be_refusal",
-    ),
-    Plant(
-        "a direct read gives what lies before its place", "storage/files/filesystem.py",
-        "view[offset - start : max(offset - start, min(found, end - start))]",
-        "view[0 : max(offset - start, min(found, end - start))]", _FILES, where="DirectFile._read_blocks",
-    ),
-    Plant(
-        "a direct read gives more than was asked for", "storage/files/filesystem.py",
-        "min(found, end - start)", "found", _FILES, where="DirectFile._read_blocks",
-    ),
-    Plant(
-        "a short write is not completed", "storage/files/filesystem.py",
-        "written < len(data)", "False", _FILES, where="RealFile.pwrite",
-    ),
-    Plant(
-        "the rest of a short write goes to its beginning", "storage/files/filesystem.py",
-        "offset + written", "offset", _FILES, where="RealFile.pwrite",
-    ),
-    Plant(
-        "a short direct write is not completed", "storage/files/filesystem.py",
-        "written < len(piece)", "not written", _FILES, where="DirectFile._write_piece",
-    ),
-    Plant(
-        "the rest of a short direct write goes to its beginning", "storage/files/filesystem.py",
-        "offset + written", "offset", _FILES, where="DirectFile._write_piece",
-    ),
-    Plant(
-        "a short read is not completed", "storage/files/filesystem.py",
-        "len(data) == size", "data", _FILES, where="RealFile.pread",
-    ),
-    Plant(
-        "a used buffer is written with its old bytes", "storage/files/filesystem.py",
-        "buffer[:at]", "buffer[: -(-at // 512) * 512]", _FILES, where="_gathered",
-    ),
-    Plant(
-        "a part that spans buffers begins anew in the next one", "storage/files/filesystem.py",
-        "memoryview(part)[done:]", "memoryview(part)[: len(part) - done]", _FILES, where="_gathered",
-    ),
-    Plant(
-        "pieces of a long write go to one place", "storage/files/filesystem.py",
-        "offset += len(piece)", "", _FILES, where="DirectFile.pwritev",
-    ),
-    Plant(
-        "a buffer is lost by a failed write", "storage/files/filesystem.py",
-        "try: ...\nfinally: ...",
-        "try: ...\nexcept MemoryError:\n"
-        "    raise\n...",
-        _FILES, where="_BufferPool.borrowed",
-    ),
-    Plant(
-        "resident reads give what memory holds of them", "storage/files/filesystem.py",
-        "data if len(data) == size else None", "data", _FILES, where="RealFile.pread_resident",
-    ),
-    Plant(
-        "a lock is shared", "storage/files/filesystem.py",
-        "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _FILES, where="RealFileSystem.lock",
-    ),
-    Plant(
-        "a lock that is held is taken for granted", "storage/files/filesystem.py",
-        'raise DirectoryLockedError(f"{path} is locked by another process") from None', "return FileLock(-1)", _FILES,
-        where="RealFileSystem.lock",
-    ),
-    Plant(
-        "a new file may be an old one", "storage/files/filesystem.py",
-        "os.O_CREAT | os.O_EXCL", "os.O_CREAT", _FILES, where="RealFileSystem.open",
-    ),
-    Plant(
-        "a listing has no order", "storage/files/filesystem.py",
-        "sorted(os.listdir(path))", "os.listdir(path)", _FILES, where="RealFileSystem.list",
-    ),
-    Plant(
-        "usage counts what only root may use", "storage/files/filesystem.py",
-        "found.f_bavail * found.f_frsize", "found.f_bfree * found.f_frsize", _FILES, where="RealFileSystem.usage",
     ),
     # -- Apache's index --
     Plant(
@@ -488,10 +342,5 @@ PLANTS = (
         "a look-up of an entry before the last ones ends what was looked up together", "storage/directory_storage.py",
         "row.last - row.first < MOST_APART and is_onward", "row.last - row.first < MOST_APART",
         ["tests.storage.test_directory_storage"], where="DirectoryStorage._look_up",
-    ),
-    Plant(
-        "what memory holds in part counts as held", "storage/files/filesystem.py",
-        "len(data) < stops[-1]", "False", ["tests.storage.files.test_filesystem"],
-        where="RealFile.pread_resident_each",
     ),
 )  # fmt: skip

@@ -5,7 +5,6 @@ it alone, and puts it back; so no file is closed while it is read.  The reactor 
 no files itself: the read threads open logs for it, and add them to its pool.
 """
 
-import errno
 import posixpath
 import struct
 from bisect import bisect_right
@@ -22,7 +21,7 @@ from ...errors import DamageError, LostLogError
 from ..cache.mixed_entries import Scattered
 from ..index.rows import first_bad_block, record_offsets
 from ..index.scattered import LogRecords
-from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
+from ..interfaces import CHECKSUM_BLOCK, REFUSED, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 
 _HEAD = struct.Struct(">iqq")  # the first 20 bytes of a record: size, ledger id, entry id
@@ -184,7 +183,7 @@ class EntryLogReader:
             file.close()
             if not isinstance(e, OSError):
                 raise
-            self.tells_resident = e.errno != errno.EOPNOTSUPP
+            self.tells_resident = e.errno not in REFUSED
         else:
             self._resident.put_back(log_id, file)
 

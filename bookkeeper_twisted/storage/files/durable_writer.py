@@ -12,13 +12,12 @@ import weakref
 from collections.abc import Sequence
 
 from ...crc32c import Buffer
-from ..interfaces import IFile
+from ..interfaces import REFUSED, IFile
 from .kernel_context import KernelContext, address_of
 
 MOST_BYTES = 64 * 1024
 """Maximum number of bytes of a write."""
 
-_REFUSED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
 _DSYNC, _NOWAIT = 2, 8  # RWF_DSYNC and RWF_NOWAIT: ``os`` lacks them if Python was built with an old C library
 
 
@@ -89,7 +88,7 @@ class DurableWriter:
         if result >= 0 or -result == errno.EAGAIN:
             return False
         error = OSError(-result, os.strerror(-result), self._path)
-        if error.errno not in _REFUSED:
+        if error.errno not in REFUSED:
             raise error
         self.refusal = error
         return False

@@ -5,11 +5,10 @@ import errno
 import fcntl
 import mmap
 import os
-import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from operator import add, sub
 from typing import cast
@@ -18,7 +17,8 @@ from zope.interface import implementer
 
 from ...crc32c import Buffer
 from ...errors import DirectoryLockedError
-from ..interfaces import IFile, IFileSystem, ILock
+from ..interfaces import REFUSED, IFile, IFileSystem, ILock
+from .proc_files import content_of, mounted_device, takes_reserved_blocks
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """The permission modes of new files and directories: only the owner may access them.
@@ -49,7 +49,6 @@ BLOCK = 4096
 """Direct reads begin and end at multiples of this number of bytes, a multiple of the sector size of every disk."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
-_SYS_RESOURCE = 24  # the number of the capability CAP_SYS_RESOURCE
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _GAP = 2048
@@ -221,7 +220,8 @@ class RealFile:
 
     def will_read(self, offset: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
+            with suppress(OSError):  # whatever becomes of a hint, the data are not touched
+                os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
 
     def close(self) -> None:
         fd, self._fd = self._fd, -1
@@ -261,14 +261,18 @@ class DirectFile(RealFile):
 
     A direct write costs a fraction of the processor time, never waits for the write-back of other files, and does not
     push the pages of readers out of the page cache.  A direct read reads only the wanted blocks from the disk, without
-    read-ahead.  If a disk refuses direct I/O, this class makes ordinary calls.
+    read-ahead.  If the system refuses direct I/O, this class makes ordinary calls.
     """
 
-    __slots__ = ("_buffers", "_direct")
+    __slots__ = ("_buffers", "_direct", "_refused")
 
-    def __init__(self, path: str, fd: int, buffers: _BufferPool) -> None:
+    def __init__(
+        self, path: str, fd: int, buffers: _BufferPool, refused: Callable[[OSError], object] = lambda error: None
+    ) -> None:  # fmt: skip
+        """:param refused: called with the error if the system refuses direct I/O of this file."""
         super().__init__(path, fd)
         self._buffers = buffers
+        self._refused = refused
         self._direct = True
 
     @property
@@ -291,7 +295,7 @@ class DirectFile(RealFile):
     def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
         """Read bytes from ``offset`` on, up to ``end``, by one call.
 
-        Fewer bytes may be returned; b"" at the end of the file, or if the disk refuses direct I/O.
+        Fewer bytes may be returned; b"" at the end of the file, or if the system refuses direct I/O.
         """
         start = offset // BLOCK * BLOCK
         with view[: min(-(-(end - start) // BLOCK) * BLOCK, BUFFER_SIZE)] as blocks:
@@ -317,17 +321,23 @@ class DirectFile(RealFile):
 
     def _write_piece(self, piece: memoryview, offset: int, flags: int) -> None:
         written = 0
-        while written < len(piece):
+        while written < len(piece) and self._direct:
             try:
-                written += os.pwritev(self._fd, (piece[written:],), offset + written, flags if self._direct else 0)
+                written += os.pwritev(self._fd, (piece[written:],), offset + written, flags)
             except OSError as error:
                 self._must_be_refusal(error)
+        if written < len(piece):
+            super().pwrite(bytes(piece[written:]), offset + written)
 
     def _must_be_refusal(self, error: OSError) -> None:
-        """Switch to ordinary calls if the error means that the disk refuses direct I/O; else raise the error again."""
-        if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            with self._named:
+        """Switch to ordinary calls if the system refuses direct I/O, or the calls for it; else raise the error again.
+
+        If it is the data that cannot be read or written, the ordinary call fails as well.
+        """
+        with self._named:
+            if error.errno not in REFUSED:
                 raise error
+            self._refused(OSError(error.errno, error.strerror, self.path))
         self._direct = False
         fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)
 
@@ -374,9 +384,16 @@ class FileLock:
 class RealFileSystem:
     """The file system of the operating system."""
 
-    def __init__(self, read_only: bool = False) -> None:
-        """:param read_only: whether to open files only for reading, as tools do that inspect the files of a bookie."""
+    def __init__(
+        self, read_only: bool = False, direct_refused: Callable[[OSError], object] = lambda error: None
+    ) -> None:  # fmt: skip
+        """
+        :param read_only: whether to open files only for reading, as tools do that inspect the files of a bookie.
+        :param direct_refused: called on any thread with the error when the system first refuses direct I/O; from then
+            on, the files that it refuses are read and written through the page cache.
+        """
         self._buffers = _BufferPool()
+        self._report: Callable[[OSError], object] | None = direct_refused
         self._access = os.O_RDONLY if read_only else os.O_RDWR
 
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
@@ -386,7 +403,14 @@ class RealFileSystem:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(errno.EINVAL, "Not a regular file", path)
-        return DirectFile(path, fd, self._buffers) if direct and _set_direct(fd) else RealFile(path, fd)
+        if direct and _set_direct(fd):
+            return DirectFile(path, fd, self._buffers, self._direct_refused)
+        return RealFile(path, fd)
+
+    def _direct_refused(self, error: OSError) -> None:
+        report, self._report = self._report, None
+        if report is not None:
+            report(error)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
@@ -444,7 +468,7 @@ class RealFileSystem:
     def allocatable(self, path: str) -> int:
         found = os.statvfs(path)
         blocks = found.f_bavail
-        if takes_reserved_blocks(_content("/proc/self/status")):
+        if takes_reserved_blocks(content_of("/proc/self/status")):
             blocks = max(blocks, found.f_bfree - min(found.f_blocks // _KEPT_SHARE, _MOST_KEPT))
         return blocks * found.f_frsize
 
@@ -455,40 +479,7 @@ class RealFileSystem:
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            device = mounted_device(_content(f"/proc/self/fdinfo/{fd}"), _content("/proc/self/mountinfo"))
+            device = mounted_device(content_of(f"/proc/self/fdinfo/{fd}"), content_of("/proc/self/mountinfo"))
             return os.fstat(fd).st_dev if device is None else device
         finally:
             os.close(fd)
-
-
-def takes_reserved_blocks(status: bytes) -> bool:
-    """Test whether a process may use the disk blocks that file systems reserve for privileged processes.
-
-    It may use them if it runs as root, or if it has the capability CAP_SYS_RESOURCE.
-
-    :param status: the content of ``/proc/self/status`` of the process.
-    """
-    if re.search(rb"^Uid:(\s+\d+){3}\s+0$", status, re.M):  # the fourth user id is the one for access to files
-        return True
-    effective = re.search(rb"^CapEff:\s*([0-9a-f]+)$", status, re.M)
-    return effective is not None and bool(int(effective[1], 16) >> _SYS_RESOURCE & 1)
-
-
-def mounted_device(opened: bytes, mounts: bytes) -> int | None:
-    """Return the number of the mounted device that an open file is on, or None if ``mounts`` does not list it.
-
-    :param opened: the content of ``/proc/self/fdinfo/<descriptor>`` of the file.
-    :param mounts: the content of ``/proc/self/mountinfo``, which lists the id and the device of each mount.
-    """
-    mount = re.search(rb"^mnt_id:\s*(\d+)$", opened, re.M)
-    found = mount and re.search(rb"^%b \d+ (\d+):(\d+) " % mount[1], mounts, re.M)
-    return os.makedev(int(found[1]), int(found[2])) if found else None
-
-
-def _content(path: str) -> bytes:
-    """Return the content of a file; return no bytes if it cannot be read."""
-    try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

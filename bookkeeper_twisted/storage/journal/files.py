@@ -10,7 +10,6 @@ Two threads share a JournalFiles object: ``begin_next`` runs on the journal thre
 other thread.  They pass files to each other through deques, whose operations are atomic.
 """
 
-import errno
 import posixpath
 from collections import deque
 from contextlib import closing
@@ -19,13 +18,12 @@ from itertools import count
 import attrs
 
 from ...errors import NO_FILES, NO_SPACE, JournalDamageError
-from ..interfaces import IFile, IFileSystem
+from ..interfaces import REFUSED, IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileIdentity, pack_header, parse_header
 from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
-_CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 # number of zero bytes to write to a new file that the journal waits for; fewer than usual, so that it waits less
 _AT_ONCE = 1 << 20
 
@@ -159,7 +157,7 @@ class JournalFiles:
         try:
             file.allocate(size)
         except OSError as error:
-            if error.errno not in (*NO_SPACE, *_CANNOT_ALLOCATE):
+            if error.errno not in (*NO_SPACE, *REFUSED):
                 raise
             self._may_grow = False
             return

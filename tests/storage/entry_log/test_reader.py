@@ -219,6 +219,12 @@ class ReaderTests(SynchronousTestCase):
         self.reader.read(row, 0, 56)
         self.assertFalse(self.reader.tells_resident)
         self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
+        self.disk.resident = lambda: True
+        for code in (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM):
+            self.reader = EntryLogReader(self.disk, self.reader.directory)
+            self.disk.fail(code, when=lambda op: op.name == "pread_resident")
+            self.reader.read(row, 0, 56)
+            self.assertFalse(self.reader.tells_resident, code)
 
     def test_resident_but_wrong(self) -> None:
         """Bytes that are not what the index says are left to a read thread, which reports them (S9)."""

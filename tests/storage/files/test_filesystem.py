@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.files import filesystem
-from bookkeeper_twisted.storage.files.filesystem import RealFile, RealFileSystem, mounted_device
+from bookkeeper_twisted.storage.files.filesystem import RealFile, RealFileSystem
+from bookkeeper_twisted.storage.files.proc_files import mounted_device
 from bookkeeper_twisted.storage.index.index_file import connect
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests

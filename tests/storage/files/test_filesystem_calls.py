@@ -15,10 +15,12 @@ from bookkeeper_twisted.storage.files.filesystem import (
     RealFile,
     RealFileSystem,
     _BufferPool,
-    takes_reserved_blocks,
 )
+from bookkeeper_twisted.storage.files.proc_files import takes_reserved_blocks
 
 from ..system_calls import SystemCalls
+
+_REFUSALS = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
 
 
 class FailureTests(SynchronousTestCase):
@@ -167,12 +169,12 @@ class SyncTests(SynchronousTestCase):
 
     def test_refused_direct_write(self) -> None:
         """Where the disk refuses direct writes they go through the cache from then on, durable by a sync each."""
-        for code in (errno.EINVAL, errno.EOPNOTSUPP):
+        for code in _REFUSALS:
             with self.subTest(code):
                 file = self._new_direct()
                 self._refuse(1, code)
                 file.pwritev([b"a" * 512], 0, durable=True)
-                written = [("pwritev", self.path, 512, 0, 0), ("fdatasync", self.path)]
+                written = [("pwrite", self.path, 512, 0), ("fdatasync", self.path)]
                 self.assertEqual(self.calls.made, written)
                 file.pwritev([b"b" * 512], 0, durable=True)
                 self.assertEqual(self.calls.made, written * 2)
@@ -213,7 +215,7 @@ class SyncTests(SynchronousTestCase):
     def test_refused_direct_read(self) -> None:
         """Where the disk refuses direct reads they go through the cache from then on; other failures are raised."""
         self._written(2 * BUFFER_SIZE)
-        for code in (errno.EINVAL, errno.EIO):
+        for code in (*_REFUSALS, errno.EIO):
             file = self._new_direct(create=False)
 
             def refuse(fd: int, parts: object, offset: int, code: int = code) -> None:
@@ -226,6 +228,40 @@ class SyncTests(SynchronousTestCase):
                 continue
             self.assertEqual(file.pread(BUFFER_SIZE, 5)[-5:], bytes(range(5)))
             self.assertEqual([call[0] for call in self.calls.made], ["preadv", "pread"])
+
+    def test_refusals_are_told_once(self) -> None:
+        """The first refusal of direct calls is told with its file and its reason, and no other one."""
+        self._written(BUFFER_SIZE)
+        told: list[OSError] = []
+        self.fs = RealFileSystem(direct_refused=told.append)
+        self.patch(filesystem, "_set_direct", lambda fd: True)
+
+        def refuse(fd: int, *_: object) -> None:
+            raise OSError(errno.ENOSYS, "no such call")
+
+        self.calls.before["preadv"] = self.calls.before["pwritev"] = refuse
+        for _ in range(2):
+            file = self.fs.open(self.path, direct=True)
+            self.addCleanup(file.close)
+            self.assertEqual(file.pread(4, 256), bytes(range(4)))
+            file.pwrite(b"x", 0)
+        self.assertEqual([(each.errno, each.filename) for each in told], [(errno.ENOSYS, self.path)])
+
+    def test_refused_hint(self) -> None:
+        """Whatever the answer to the hint that something will be read is, it is read."""
+        self._written(512)
+        file = self.fs.open(self.path)
+        self.addCleanup(file.close)
+        hinted: list[int] = []
+        for code in (*_REFUSALS, errno.EIO):
+
+            def refuse(fd: int, *_: object, code: int = code) -> None:
+                hinted.append(code)
+                raise OSError(code, "no")
+
+            self.patch(os, "posix_fadvise", refuse)
+            file.will_read(0, 512)
+        self.assertEqual(hinted, [*_REFUSALS, errno.EIO])
 
     def test_usage(self) -> None:
         """What a disk has, and what an ordinary user may still take of it."""
@@ -263,11 +299,11 @@ class SyncTests(SynchronousTestCase):
     def test_write_through_the_cache_that_fails(self) -> None:
         """A write that is refused through the cache, too, raises."""
 
-        def refuse(fd: int, parts: object, offset: int, flags: int) -> None:
+        def refuse(*_: object) -> None:
             raise OSError(errno.EINVAL, "no")
 
         file = self._new_direct()
-        self.calls.before["pwritev"] = refuse
+        self.calls.before["pwritev"] = self.calls.before["pwrite"] = refuse
         self.assertRaises(OSError, file.pwritev, [b"a" * 512], 0)
 
     def test_writeback(self) -> None:
