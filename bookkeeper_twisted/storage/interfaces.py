@@ -225,7 +225,9 @@ class IRunIndex(Interface):
     :class:`~bookkeeper_twisted.errors.DamageError` if the index is damaged.
     """
 
-    complete: bool = Attribute("Whether a batch said so.  If not, what the index does not hold may still exist (S5).")
+    complete: bool = Attribute(
+        "Whether a batch said so, and no damage hides rows.  If not, what the index does not hold may still exist (S5)."
+    )
 
     checked: bool = Attribute("Whether its structure was verified.  Until then an absence raises a StorageError (S5).")
     commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")

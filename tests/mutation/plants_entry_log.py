@@ -331,7 +331,7 @@ PLANTS = (
     ),
     Plant(
         "rows that wait for one call are passed over by one that replaces them", "storage/index/run_index.py",
-        "self._insert(rows[begin:index])", "", _INDEX, where="SqliteRunIndex._put",
+        "self._stored.append(rows[begin:index])", "", _INDEX, where="SqliteRunIndex._put",
     ),
     Plant(
         "the ends of ledgers that a commit needs are forgotten", "storage/index/run_index.py",

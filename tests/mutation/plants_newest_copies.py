@@ -13,7 +13,7 @@ _RECENT = ["tests.storage.index.test_recent_index"]
 PLANTS = (
     Plant(
         "rows that were packed stay in the index beside newer ones", "storage/index/run_index.py",
-        "self._insert(blocks.take_out_older(late))", "pass", _LIVES, where="SqliteRunIndex._put",
+        "self._stored.insert(blocks.take_out_older(late))", "pass", _LIVES, where="SqliteRunIndex._put",
     ),
     Plant(
         "a ledger whose end is damaged is taken for a new one", "storage/index/block_writer.py",

@@ -151,7 +151,7 @@ PLANTS = (
     ),
     Plant(
         "an index that is not checked yet tells where a ledger ends", "storage/index/run_index.py",
-        "if len(rows) < _PAGE:\n    self._deny()", "", _INDEX, where="SqliteRunIndex._rows",
+        "if len(rows) < _PAGE:\n    self._deny(connection)", "", _INDEX, where="SqliteRunIndex._rows",
     ),
     Plant(
         "an index is checked as commits have left it", "storage/index/run_index.py",
@@ -228,8 +228,8 @@ PLANTS = (
     ),
     Plant(
         "a block that a damaged key hides is taken for removed", "storage/index/block_writer.py",
-        "self._connection.execute(statement, (block.set_id, block.first)).rowcount != 1",
-        "self._connection.execute(statement, (block.set_id, block.first)).rowcount > 1", _BLOCKS,
+        "self._connection.execute(statement, values).rowcount != 1",
+        "self._connection.execute(statement, values).rowcount > 1", _BLOCKS,
         where="BlockWriter.replace",
     ),
     Plant(
@@ -282,7 +282,7 @@ PLANTS = (
     ),
     Plant(
         "rows in blocks are not trimmed", "storage/index/run_index.py",
-        "self._insert(blocks.take_out_older(late))", "pass", [*_BLOCKS, *_PACKED], where="SqliteRunIndex._put",
+        "self._stored.insert(blocks.take_out_older(late))", "pass", [*_BLOCKS, *_PACKED], where="SqliteRunIndex._put",
     ),
     Plant(
         "copies do not take the place of rows in blocks", "storage/index/run_index.py",

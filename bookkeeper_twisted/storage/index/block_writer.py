@@ -31,7 +31,7 @@ from .blocks import (
     packed_logs,
     rows_of_packed,
 )
-from .index_file import Connection
+from .index_file import Connection, mark_misled
 from .stored_blocks import Cursor, StoredBlocks
 from .stored_runs import MAX_ID
 
@@ -52,8 +52,8 @@ STEP_BLOCKS = 64
 
 _INSERT = "INSERT INTO blocks(id, packed, crc) VALUES (?, ?, ?)"
 _INSERT_KEY = "INSERT OR IGNORE INTO block_keys(generation, first, block) VALUES (?, ?, ?)"
-_DELETE = "DELETE FROM blocks WHERE id IN (SELECT block FROM block_keys WHERE generation = ? AND first = ?)"
-_DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ?"
+_DELETE = "DELETE FROM blocks WHERE id = ?"
+_DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ? AND block = ?"
 
 Span = tuple[int, int, int]
 """(ledger id, first entry id, last entry id): a range of entries of a ledger."""
@@ -77,26 +77,37 @@ class BlockWriter(StoredBlocks):
             return
         log_ids = [rows.log_id for rows in mixed]
         self.block_sets.append(self._new(0, WHOLE, min(log_ids), max(log_ids)))
-        self._insert(self.block_sets[-1].set_id, packed)
+        self._insert(self.block_sets[-1].set_id, packed, despite_damage=True)
         self._merge(MERGED_FOR_EACH * len(packed))
 
     def _new(self, level: int, role: int, lowest_log: int, highest_log: int) -> BlockSet:
         set_id = 1 + max([each.set_id for each in self.block_sets], default=0)
         return BlockSet(set_id, level, role, lowest_log, highest_log)
 
-    def _insert(self, set_id: int, packed: Sequence[bytes]) -> None:
+    def _insert(self, set_id: int, packed: Sequence[bytes], despite_damage: bool = False) -> None:
         """Add packed index rows (36 bytes each) to a block set: the blocks that one flush or merge wrote.
 
         :param set_id: id of the block set.
         :param packed: the packed rows, sorted by ledger and entry.
-        :raises DamageError: the key of a new block exists already, because a stored key is damaged.
+        :param despite_damage: whether to add the rows, and mark the index (:func:`~.index_file.mark_misled`), if a
+            block beside the new blocks is damaged.
+        :raises DamageError: a block beside the new blocks is damaged; or the key of a new block exists already, because
+            a stored key is damaged.
         """
         blocks = list(enumerate(blocks_of(set_id, packed), self._next_id))
         self._next_id += len(blocks)
         self._connection.executemany(_INSERT, [(block_id, rows, crc) for block_id, (_, _, rows, crc) in blocks])
         keys = [(set_id, first, block_id) for block_id, (_, first, _, _) in blocks]
-        if keys and self._connection.executemany(_INSERT_KEY, keys).rowcount != len(keys):
+        if not keys:
+            return
+        if self._connection.executemany(_INSERT_KEY, keys).rowcount != len(keys):
             raise DamageError(f"keys of index block set {set_id} are damaged")
+        try:
+            self.verify_places(keys, packed[-1][: len(keys[-1][1])])
+        except DamageError:
+            if not despite_damage:
+                raise
+            mark_misled(self._connection)
 
     def clear(self) -> None:
         """Remove all blocks from the index."""
@@ -188,7 +199,7 @@ class BlockWriter(StoredBlocks):
                     is_in = packed[:8] == key[:8] and packed[:16] <= end and last_of(packed) >= first
                     (taken if is_in else left).append(packed)
                 if len(left) < len(block):
-                    self.replace(block, left)
+                    self.replace(block, left, despite_damage=True)
         return taken
 
     def delete(self, ledger_ids: Iterable[int]) -> None:
@@ -225,15 +236,17 @@ class BlockWriter(StoredBlocks):
             self.block_sets = before
         self._connection.execute("RELEASE part")
 
-    def replace(self, block: Block, packed: Sequence[bytes]) -> None:
+    def replace(self, block: Block, packed: Sequence[bytes], despite_damage: bool = False) -> None:
         """Replace the index rows of a ``block`` by the rows ``packed`` (36 bytes each); without rows, remove the block.
 
+        :param despite_damage: whether to replace them even if a block beside this one is damaged.
         :raises DamageError: the block is not found by its key, because a stored key is damaged.
         """
-        for statement in (_DELETE, _DELETE_KEY):
-            if self._connection.execute(statement, (block.set_id, block.first)).rowcount != 1:
+        key = block.set_id, block.first, block.number
+        for statement, values in ((_DELETE_KEY, key), (_DELETE, key[2:])):
+            if self._connection.execute(statement, values).rowcount != 1:
                 raise DamageError(f"keys of index block set {block.set_id} are damaged")
-        self._insert(block.set_id, packed)
+        self._insert(block.set_id, packed, despite_damage)
 
     def _drop_empty(self, block_set: BlockSet) -> None:
         """Remove a block set (the blocks that one flush or merge wrote) from the list if it has no blocks left."""

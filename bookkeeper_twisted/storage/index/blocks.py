@@ -141,13 +141,17 @@ def live_of(rows: bytes) -> list[tuple[int, int, int]]:
 
 
 class Block:
-    """A block of packed index rows (36 bytes each) whose checksum was verified."""
+    """A block of packed index rows (36 bytes each) whose checksum was verified.
 
-    __slots__ = ("set_id", "rows")
+    :ivar number: its id in the SQLite tables; 0 if the block is only in memory.
+    """
 
-    def __init__(self, set_id: int, rows: bytes) -> None:
+    __slots__ = ("set_id", "rows", "number")
+
+    def __init__(self, set_id: int, rows: bytes, number: int = 0) -> None:
         self.set_id = set_id
         self.rows = rows
+        self.number = number
 
     def __len__(self) -> int:
         return len(self.rows) // ROW_BYTES
@@ -214,14 +218,14 @@ def block_from(values: Values) -> Block:
 
     :raises DamageError: the values differ from those that were written.
     """
-    set_id, first, rows, crc = values
+    set_id, first, number, rows, crc = values
     try:
         good = rows and not len(rows) % ROW_BYTES and block_values(set_id, rows) == (set_id, first, rows, crc)
     except (TypeError, struct.error):  # damage can change the type of a value
         good = False
     if not good:
         raise DamageError(f"index block of set {set_id} is damaged")
-    return Block(set_id, rows)
+    return Block(set_id, rows, number)
 
 
 class BlockSet(NamedTuple):

@@ -3,8 +3,9 @@
 import posixpath
 import sqlite3
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from urllib.parse import quote
 
 from ...crc32c import crc32c
@@ -44,6 +45,10 @@ Each start of the bookie compares the stored schema with this one, because the s
 EVERY_TABLE = ("1",)
 """The argument for SQLite's structure check that makes it check all tables and stop at the first problem."""
 READ_AT_START = ("ledgers", "state")
+
+_MISLED = 2  # a value of the column ``complete``, which is else 0 or 1
+
+_STATES_TOGETHER = 100  # maximum number of ledger states that one query reads
 
 _COMMITS = struct.Struct(">QI")
 
@@ -126,7 +131,38 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 
     :param connection: a connection to the index file.
     """
-    return bool(_state(connection, "complete", 1))
+    return _state(connection, "complete", 1) == 1
+
+
+def mark_misled(connection: sqlite3.Connection) -> None:
+    """Mark the index as incomplete because a damaged row has misled a change of the index, within a transaction.
+
+    A new row may be at a place where searches do not expect it.  Then they miss other rows, although all rows that they
+    see are intact.  The mark is in the file so that it becomes valid together with this change, for all processes, and
+    remains until the index is made anew.
+
+    :param connection: the connection that commits to the index file.
+    """
+    connection.execute("UPDATE state SET complete = ? WHERE rowid = 1", (_MISLED,))
+
+
+def is_misled(connection: sqlite3.Connection) -> bool:
+    """Test whether the index is marked by :func:`mark_misled`.
+
+    :param connection: a connection to the index file.
+    """
+    return _state(connection, "complete", 1) == _MISLED
+
+
+def check_not_misled(connection: sqlite3.Connection, path: str) -> None:
+    """Check that the index is not marked by :func:`mark_misled`.
+
+    :param connection: a connection to the index file.
+    :param path: path of the file, for error texts.
+    :raises DamageError: the index is marked.
+    """
+    if is_misled(connection):
+        raise DamageError(f"{path} is damaged: rows were changed beside a damaged row, so that searches may miss rows")
 
 
 def read_commits(connection: sqlite3.Connection) -> int:
@@ -168,6 +204,26 @@ def _state(connection: sqlite3.Connection, column: str, row: int) -> object:
     return None if found is None else found[0]
 
 
+def has_damaged_state(connection: sqlite3.Connection, ledger_ids: Iterable[int]) -> bool:
+    """Test whether a ledger state that is stored under one of the given ledger ids is damaged.
+
+    It may be the state of another ledger, whose id is damaged.  If a commit replaces or deletes this row, nothing shows
+    any more that the state of the other ledger, and perhaps a fence, is lost.
+
+    :param connection: the connection that commits to the index file.
+    """
+    ids = iter(ledger_ids)
+    while part := [*islice(ids, _STATES_TOGETHER)]:
+        query = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger IN ({', '.join('?' * len(part))})"
+        try:
+            with storage_errors("index"):
+                for values in connection.execute(query, part):
+                    ledger_from(values)
+        except DamageError:
+            return True
+    return False
+
+
 def read_block_sets(connection: sqlite3.Connection) -> list[BlockSet]:
     """Return the list of block sets, oldest first; a block set is the blocks that one flush or merge wrote.
 
@@ -200,6 +256,7 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
         problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
         if problems != [("ok",)]:
             raise DamageError(f"{path} is damaged: {problems[0][0]}")
+    check_not_misled(connection, path)
 
 
 class StructureCheck:

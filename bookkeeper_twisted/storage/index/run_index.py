@@ -18,6 +18,11 @@ with which they were written, and every search ends between two adjacent rows.  
 key belongs between them, no row with this key exists.  So before the index reports that an entry is missing, or that a
 ledger has no more entries, it verifies the CRC of both rows, even if they are of other ledgers.
 
+This needs rows in order, so each commit verifies that no damaged key misled an insertion: the rows before and after new
+rows must be undamaged, too.  If not, a merge of blocks is undone, and a commit that replaces rows fails.  But a flush
+must not fail for a damaged row of other ledgers.  Its rows are stored, perhaps out of order, and the commit marks the
+file.  A marked index still finds most rows, but reports nothing as missing; the next start refuses it as damaged.
+
 These checks do not find a damaged page from which rows have disappeared.  SQLite's check of the structure finds it, but
 reads the whole file.  So a large file is checked only after the start of the bookie, in a snapshot from before the
 first commit, because a commit could hide the damage.  Until this check has ended, the index reports no entry as
@@ -34,7 +39,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, compress, islice
+from itertools import chain, compress
 from operator import le
 
 from zope.interface import implementer
@@ -51,11 +56,14 @@ from .index_file import (
     LEDGER_COLUMNS,
     READ_AT_START,
     StructureCheck,
+    check_not_misled,
     check_to_open,
     check_version,
     connect,
     file_size,
+    has_damaged_state,
     is_complete,
+    mark_misled,
     prepare,
     read_commits,
     save_commits,
@@ -63,10 +71,11 @@ from .index_file import (
     snapshot_of,
     storage_errors,
 )
-from .row_values import Values, ledger_from, ledger_values, stored_bytes, values_of
+from .row_values import Values, ledger_from, ledger_values, stored_bytes
 from .rows import still_at, without
+from .run_writer import RunWriter
 from .stored_blocks import StoredBlocks
-from .stored_runs import MAX_ID, RUN_COLUMNS, StoredRuns
+from .stored_runs import MAX_ID, StoredRuns
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
@@ -76,11 +85,6 @@ The check reads about 130 MB/s.  It includes the order of the rows, which SQLite
 """
 
 
-_DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
-_TOGETHER = 50  # maximum number of rows of one INSERT: each statement costs 0.5 us and releases the interpreter lock
-_ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
-_INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
 _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -115,7 +119,7 @@ class SqliteRunIndex:
         self.unmoved_commits = 0
         self._in_doubt = False  # whether a failed commit may be in the write-ahead log, so that a restart applies it
         self._writer = writer
-        self._stored = StoredRuns(writer)
+        self._stored = RunWriter(writer)
         self._readers: list[sqlite3.Connection] = []
         self._last: dict[int, int] = {}
 
@@ -182,17 +186,18 @@ class SqliteRunIndex:
     def commit(self, batch: IndexBatch) -> None:
         try:
             with storage_errors(self.path):
-                self._commit(batch)
+                complete = self._commit(batch)
         except StorageError as error:
             # drop the last entry ids in memory, because the failed commit may have changed them
             self._last.clear()
+            self._stored.forget()
             # on a full disk, do not overwrite the failed commit: SQLite's log has only a part of it, and ignores that
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
         self._in_doubt = False
         self.commits = self._next(batch)
-        self.complete = batch.complete or (self.complete and not batch.without_runs)
+        self.complete = complete
         self._move_wal()
 
     def _next(self, batch: IndexBatch) -> int:
@@ -214,16 +219,21 @@ class SqliteRunIndex:
             return
         self._in_doubt = False
 
-    def _commit(self, batch: IndexBatch) -> None:
+    def _commit(self, batch: IndexBatch) -> bool:
+        """Commit ``batch`` in one transaction; return whether the index is complete then."""
         execute = self._writer.execute
         execute("BEGIN IMMEDIATE")
         try:
             blocks = BlockWriter(self._writer)
+            if has_damaged_state(self._writer, chain(batch.deleted_ledgers, map(_ledger, batch.ledgers))):
+                mark_misled(self._writer)
             if batch.without_runs:
                 execute("DELETE FROM runs")
                 execute("UPDATE state SET complete = 0")
                 blocks.clear()
                 self._last.clear()
+                self._stored.forget()
+            self._stored.begin()
             self._delete(blocks, batch.deleted_ledgers)
             self._learn(blocks, batch)
             self._put(blocks, batch.runs)
@@ -232,9 +242,11 @@ class SqliteRunIndex:
             self._writer.executemany(_PUT_LEDGER, map(ledger_values, batch.ledgers))
             blocks.save()
             if batch.complete:
-                execute("UPDATE state SET complete = 1")
+                execute("UPDATE state SET complete = 1 WHERE complete = 0")
+            complete = is_complete(self._writer)
             save_commits(self._writer, self._next(batch))
             execute("COMMIT")
+            return complete
         except BaseException:
             if self._writer.in_transaction:
                 execute("ROLLBACK")
@@ -242,7 +254,7 @@ class SqliteRunIndex:
 
     def _delete(self, blocks: BlockWriter, ledger_ids: Sequence[int]) -> None:
         for ledger_id in ledger_ids:
-            self._writer.execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
+            self._stored.delete(ledger_id)
             self._writer.execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
             self._last.pop(ledger_id, None)
         blocks.delete(ledger_ids)
@@ -269,16 +281,17 @@ class SqliteRunIndex:
         known, begin = self._last, 0
         late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
         if late:  # blocks may have older rows of these entries: move them to the table ``runs``, to cut them there
-            self._insert(blocks.take_out_older(late))
+            self._stored.insert(blocks.take_out_older(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
             before = known[ledger_id]
             if first <= before:
-                self._insert(rows[begin:index])
-                self._make_room(row, self._stored.overlapped(*_span(row)))
-                begin = index
+                self._stored.append(rows[begin:index])
+                self._stored.make_room(row, self._stored.overlapped(*_span(row)))
+                self._stored.insert([row])
+                begin = index + 1
             known[ledger_id] = last if last > before else before
-        self._insert(rows[begin:])
+        self._stored.append(rows[begin:])
 
     def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
         """Store the packed index rows (36 bytes each) that one flush has written for several ledgers.
@@ -299,22 +312,6 @@ class SqliteRunIndex:
         blocks.add(behind)
         self._put(blocks, late)
 
-    def _insert(self, rows: Sequence[IndexRow]) -> None:
-        values = iter(values_of(rows))
-        by_many = chain.from_iterable(islice(values, len(rows) // _TOGETHER * _TOGETHER))
-        self._writer.executemany(_INSERT_MANY, zip(*[by_many] * (8 * _TOGETHER), strict=True))
-        self._writer.executemany(_INSERT, values)
-
-    def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
-        """Trim, split or remove stored index rows, because a new row contains entries of them.
-
-        :param row: the new row.
-        :param stored: the stored rows that have entries in common with the new row.
-        """
-        if stored:
-            self._writer.execute(_DELETE, (row.ledger_id, stored[0].first, stored[-1].first))
-            self._insert([part for old in stored for part in without(old, row.first, row.last)])
-
     def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
         """Replace the index rows of entries that a compaction copied by rows that refer to the copies.
 
@@ -329,12 +326,12 @@ class SqliteRunIndex:
                 packed.append(taken.popleft())
             stored = self._stored.overlapped(*_span(row))
             for part in still_at(row, sorted(stored + packed), batch.moved_from):
-                self._make_room(part, stored if part is row else self._stored.overlapped(*_span(part)))
+                self._stored.make_room(part, stored if part is row else self._stored.overlapped(*_span(part)))
                 fresh.append(part)
             left = [part for old in packed for part in without(old, row.first, row.last)]
             fresh += [part for part in left if part.last < row.first]
             taken.extendleft(part for part in left if part.first > row.last)
-        self._insert([*fresh, *taken])
+        self._stored.insert([*fresh, *taken])
 
     def _move_wal(self) -> None:
         """Copy the commits in the write-ahead log to the database file.
@@ -368,13 +365,16 @@ class SqliteRunIndex:
     def interrupt(self) -> None:
         self._structure.interrupt()
 
-    def _deny(self) -> None:
-        """Raise a StorageError if the check of the index has not ended yet.
+    def _deny(self, connection: sqlite3.Connection) -> None:
+        """Raise a StorageError if an entry that a search does not find may still exist.
 
-        Until then, an entry that a search does not find may still exist.
+        This is so until the check of the index has ended, and after a damaged row may have misled an insertion.
+
+        :param connection: the connection that has searched, still in the transaction of the search.
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
+        check_not_misled(connection, self.path)
 
     # -- searches, any thread --
 
@@ -382,8 +382,8 @@ class SqliteRunIndex:
         self.lookups += 1
         with self._snapshot() as connection:
             row = _find(connection, ledger_id, entry_id)
-        if row is None:
-            self._deny()
+            if row is None:
+                self._deny(connection)
         return row
 
     def rows_ahead(self, ledger_id: int, entry_id: int, limit: int) -> Sequence[IndexRow | bytes]:
@@ -404,13 +404,13 @@ class SqliteRunIndex:
         with self._snapshot() as connection:
             rows = StoredRuns(connection).rows(ledger_id, first, _PAGE)
             if len(rows) < _PAGE:
-                self._deny()
+                self._deny(connection)
             rows += StoredBlocks(connection).rows(ledger_id, first, _PAGE)
         return sorted(rows)[:_PAGE]
 
     def last_entry(self, ledger_id: int) -> int:
-        self._deny()
         with self._snapshot() as connection:
+            self._deny(connection)
             return max(StoredRuns(connection).last_entry(ledger_id), StoredBlocks(connection).last_entry(ledger_id))
 
     def ledgers(self) -> Iterator[LedgerRow]:
@@ -476,7 +476,7 @@ def _span(row: IndexRow) -> Span:
     return row.ledger_id, row.first, row.last
 
 
-def _ledger(row: IndexRow) -> int:
+def _ledger(row: IndexRow | LedgerRow) -> int:
     return row.ledger_id
 
 

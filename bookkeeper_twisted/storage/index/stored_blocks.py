@@ -9,10 +9,11 @@ has searched all block sets.
 
 A damaged key can mislead a search, so that it misses a row that exists.  So a search reports an entry as missing only
 after it has verified the blocks before and after the key, even if these blocks are of other block sets.  For the same
-reason, a search that has reached the end of a block set verifies the first block of the next block set.
+reason, a search that has reached the end of a block set verifies the first block of the next block set.  This is enough
+because each insertion of blocks is verified in the same way (:meth:`StoredBlocks.verify_places`).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
 from itertools import islice, takewhile
@@ -34,21 +35,29 @@ from .blocks import (
     rows_of_packed,
 )
 from .index_file import Connection, read_block_sets
+from .row_values import Values
 from .stored_runs import MAX_ID
 
-_COLUMNS = ", ".join(
+_KEY_COLUMNS, _BLOCK_COLUMNS = (
     # select only values of the right type: damage may change a type to text, and SQLite cannot decode such a text
-    f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
-    for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
-)
-_BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
+    ", ".join(f"CASE typeof({name}) WHEN '{kind}' THEN {name} END" for name, kind in columns)
+    for columns in (
+        (("generation", "integer"), ("first", "blob"), ("block", "integer")), (("packed", "blob"), ("crc", "integer")),
+    )
+)  # fmt: skip
+_BLOCKS = f"SELECT {_KEY_COLUMNS}, {_BLOCK_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
 """The beginning of each query.  The keys of blocks are in a table of their own, so that searches read fewer bytes."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
 _WITHIN = f"{_BLOCKS} WHERE generation = ? AND first > ? AND first <= ? ORDER BY first"
 _BACK = f"{_BLOCKS} WHERE generation = ? AND first <= ? ORDER BY first DESC"
+_BEFORE = f"{_BLOCKS} WHERE (generation, first) < (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
 _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, first LIMIT 1"
+_NUMBERS = (
+    "SELECT CASE typeof(block) WHEN 'integer' THEN block END FROM block_keys WHERE (generation, first) >= (?, ?)"
+    " ORDER BY generation, first LIMIT ?"
+)
 
 
 class StoredBlocks:
@@ -285,6 +294,25 @@ class StoredBlocks:
         values = self._connection.execute(_FROM, (set_id, key + b"\0")).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.set_id == set_id else None
+
+    def verify_places(self, keys: Sequence[Values], last: bytes) -> None:
+        """Verify that a damaged key has not misled the insertion of blocks whose keys follow one another.
+
+        :param keys: id of the block set, first key and number of each inserted block, in ascending order.
+        :param last: the key of the last row of the last block.
+        :raises DamageError: the block before or after the inserted blocks is damaged, or these are not between the two.
+        """
+        set_id, first, _ = keys[0]
+        before = self._connection.execute(_BEFORE, (set_id, first)).fetchall()
+        behind = self._connection.execute(_FROM, (set_id, keys[-1][1] + b"\0")).fetchall()
+        neighbours = [block_from(values) for values in (*before, *behind)]
+        begin = before[0][:2] if before else (set_id, first)
+        numbers = [(values[2],) for values in (*before, *keys, *behind)]
+        # read one stretch of the table, which no damaged key between the two blocks can mislead
+        found = self._connection.execute(_NUMBERS, (*begin, len(numbers) + (not behind))).fetchall()
+        overlap = [each for each in neighbours if each.set_id == set_id and first <= each.last and each.first <= last]
+        if found != numbers or overlap:
+            raise DamageError(f"keys of index block set {set_id} are not in order")
 
 
 class Cursor:
