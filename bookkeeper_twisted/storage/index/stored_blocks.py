@@ -38,14 +38,14 @@ from .index_file import Connection, read_block_sets
 from .row_values import Values
 from .stored_runs import MAX_ID
 
-_KEY_COLUMNS, _BLOCK_COLUMNS = (
+_COLUMNS = ", ".join(
     # select only values of the right type: damage may change a type to text, and SQLite cannot decode such a text
-    ", ".join(f"CASE typeof({name}) WHEN '{kind}' THEN {name} END" for name, kind in columns)
-    for columns in (
-        (("generation", "integer"), ("first", "blob"), ("block", "integer")), (("packed", "blob"), ("crc", "integer")),
+    f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"
+    for name, kind in (
+        ("generation", "integer"), ("first", "blob"), ("block", "integer"), ("packed", "blob"), ("crc", "integer"),
     )
 )  # fmt: skip
-_BLOCKS = f"SELECT {_KEY_COLUMNS}, {_BLOCK_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
+_BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
 """The beginning of each query.  The keys of blocks are in a table of their own, so that searches read fewer bytes."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
