@@ -229,7 +229,8 @@ PLANTS = (
     Plant(
         "a block that a damaged key hides is taken for removed", "storage/index/block_writer.py",
         "self._connection.execute(statement, values).rowcount != 1",
-        "self._connection.execute(statement, values).rowcount > 1", _BLOCKS,
+        "self._connection.execute(statement, values).rowcount > 1",
+        ["tests.storage.index.test_commits_beside_damage.BlockTests"],
         where="BlockWriter.replace",
     ),
     Plant(

@@ -316,3 +316,12 @@ class BlockTests(_Damaged):
             writer._insert(1, [first, last])
             writer._insert(2, [first, last])
             self.assertRaises(DamageError, writer._insert, 1, added)
+
+    def test_key_of_another_block(self) -> None:
+        """A block is not replaced if its key is, by damage, the key of another block; the key of that one stays."""
+        self.begin()
+        self.commit([_row(5, 1, 1)], mixed=True)
+        writer = block_writer.BlockWriter(self.index._writer)
+        (found,) = writer.heads(1, 1)
+        self.assertRaises(DamageError, writer.replace, blocks.Block(1, found.rows, found.number + 1), [])
+        self.assertEqual(self.index.find(5, 1), _row(5, 1, 1))
