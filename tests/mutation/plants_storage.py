@@ -66,8 +66,8 @@ PLANTS = (
     ),
     Plant(
         "a new row hides one with a damaged key", "storage/index/stored_runs.py",
-        "self._check_place(ledger_id, found[-1].first if found else first)", "", _INDEX,
-        where="StoredRuns.overlapped",
+        "self._check_place(ledger_id, found[-1].first if found else first)", "",
+        ["tests.storage.index.test_commits_beside_damage.RunTests"], where="StoredRuns.overlapped",
     ),
     Plant(
         "the rows of an index may be in any order", "storage/index/index_file.py",

@@ -181,6 +181,7 @@ class RunTests(_Damaged):
         self.assertEqual(self.index.find(6, 10), _row(6, 10))
         self.assertIsNone(self.index.find(50, 10))
         self.assertTrue(self.index.complete)
+        self.assertRaises(DamageError, self.index._stored.overlapped, 3, 10, 19)
         self.assertRaises(DamageError, self.index._stored.insert, moved.moved)
 
     def test_marked(self) -> None:
