@@ -13,6 +13,15 @@ _COOKIES = ["tests.storage.test_cookies"]
 
 PLANTS = (
     Plant(
+        "backups of journal files fill the disk", "storage/journal/files.py",
+        "self._fs.usage(self._directory)[1] >= self._settings.max_size", "True",
+        ["tests.storage.journal.test_files"], where="JournalFiles.release",
+    ),
+    Plant(
+        "a bookie whose journals have filled their disk cannot start", "storage/journal/replay.py",
+        "error.errno not in NO_SPACE", "True", ["tests.bookie.test_full_journal"], where="JournalReplay._finish",
+    ),
+    Plant(
         "a journal without a file descriptor for the next file ends", "storage/journal/journal.py",
         "old is None or error.errno not in NO_FILES", "True", ["tests.storage.journal.test_journal"],
         where="Journal._next_file",

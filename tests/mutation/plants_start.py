@@ -84,6 +84,10 @@ PLANTS = (
         where="Engine.start",
     ),
     Plant(
+        "a start leaves the disk of a journal full", "bookie/lifecycle/store.py",
+        "journal.release(end)", "pass", ["tests.bookie.test_full_journal"], where="Store.recover",
+    ),
+    Plant(
         "a start does not flush", "bookie/lifecycle/store.py",
         "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE, where="Store.recover",
     ),

@@ -38,7 +38,7 @@ class JournalSettings:
     :ivar block: each group is followed by zeros up to a multiple of this number, itself a multiple of 512.  So whole
         pages are written, and the kernel never has to read the rest of a page of a recycled file.
     :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
-        their records are in the storage.
+        their records are in the storage.  None are kept while the disk has fewer than ``max_size`` bytes free.
     :ivar preallocate: a new file is filled with zeros up to this size before its use.  If it becomes full before it has
         ``max_size`` bytes, it is extended by this number of bytes at a time.
     :ivar fill_step: maximum number of bytes of zeros that one call of
@@ -223,11 +223,15 @@ class JournalFiles:
     def release(self, file_id: int) -> None:
         """Recycle or delete the journal files with ids below ``file_id``, except the newest ``max_backups`` files.
 
+        If the disk has no space for another file, keep no backups: they must not be what ends the bookie.
+
         :raises OSError: an operation failed; other files may already be deleted.
         """
         below = [i for i in self.ids if i < file_id]
+        has_space = self._fs.usage(self._directory)[1] >= self._settings.max_size
+        unneeded = below[: max(0, len(below) - self._settings.max_backups)] if has_space else below
         freed: list[str] = []
-        for old in below[: max(0, len(below) - self._settings.max_backups)]:
+        for old in unneeded:
             has_room = len(self._spares) + len(freed) < self._settings.max_spares
             if self._settings.reuse and has_room and self._is_itself(old):
                 freed.append(self._spare_path())
@@ -235,7 +239,7 @@ class JournalFiles:
             else:
                 self._fs.unlink(self.path(old))
             self.ids.remove(old)
-        if len(below) > self._settings.max_backups:
+        if unneeded:
             # make the renames durable before the files are overwritten; else, after a power cut, an overwritten file
             # could have its old name again, and be taken for the old journal file
             self._fs.sync_directory(self._directory)

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from ...errors import JournalDamageError
+from ...errors import NO_SPACE, JournalDamageError
 from ..interfaces import IFile, IFileSystem, JournalPosition
 from ..ledger_dirs import journal_name
 from .format import HEADER_SIZE, SECTOR, pack_group
@@ -209,13 +209,21 @@ class JournalReplay:
 
         The previous process may have ended before it synced these groups, or the sync may have failed, so they may not
         be on the disk.
+
+        A disk that the journal itself has filled has space only after the replay, when the replayed files are released.
+        The mark needs none, because zeros follow each group; the zeros after the mark may need some, and are left out.
         """
         assert reader.identity is not None
         for offset in range(reader.durable, reader.end, CHUNK):
             file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)
         file.sync()
         group, end = pack_group(reader.identity, reader.end, (), self.end, self._alignment, SECTOR, last=True)
-        file.pwritev(group, reader.end)
+        try:
+            file.pwritev(group, reader.end)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            file.pwrite(b"".join(group)[: end - reader.end], reader.end)
         file.sync(metadata=True)
         self.end = JournalPosition(reader.file_id, end)
 

@@ -188,6 +188,18 @@ class JournalFilesTests(SynchronousTestCase):
         self.files.begin_next()
         self.assertEqual(self.files.recycled, 0)
 
+    def test_backups_of_a_full_disk(self) -> None:
+        """Files that nothing needs are kept as long as there is space for another one beside them."""
+        files = self.open(attrs.evolve(SMALL, max_backups=2, max_spares=1))
+        for _ in range(4):
+            files.begin_next()
+        self.disk.capacity = 1 << 20, SMALL.max_size
+        files.release(1003)
+        self.assertEqual((files.ids, len(self.spares())), ([1001, 1002, 1003], 1))
+        self.disk.capacity = 1 << 20, SMALL.max_size - 1
+        files.release(1003)
+        self.assertEqual((files.ids, len(self.spares())), ([1003], 1))
+
     def test_second_name(self) -> None:
         """The old name of a file that was recycled goes, the file stays as it is: its newer name may be needed."""
         for _ in range(3):
