@@ -27,9 +27,9 @@ class LedgerHandle:
     :ivar row: the stored state of the ledger: key, fence and explicit LAC; an empty state if the storage has none.
     :ivar known: whether the storage has a state of the ledger.
     :ivar adopts: whether the ledger has no key yet, so that the first key that a client sends becomes its key.
-    :ivar key_journaled: whether the key is in the index or in the journal, so that a restart finds it.
-    :ivar accepts: the master key, if adds with this key need no further checks and no key record in the journal; None
-        if every add must be checked.
+    :ivar key_journaled: whether the key is durable (in the index or in the journal), so that a restart finds it.
+    :ivar accepts: the verified and durable master key: an add with this key is accepted without further checks.  None
+        while there is no such key, so that every add must be checked.
     :ivar fencing: the Deferreds that wait for the fence record; None if no fence is in progress.
     :ivar last_add_confirmed: the highest LAC received so far.
     :ivar lac_learned: whether the last stored entry was read to learn the LAC that it contains.

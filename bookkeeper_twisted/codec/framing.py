@@ -17,7 +17,9 @@ MIN_LENGTH = 4
 
 _LENGTH = struct.Struct(">I")
 _SMALL = 4096
-"""Size in bytes from which copying a frame costs more than decoding it apart from those that follow it."""
+"""Frames smaller than this number of bytes are copied, to be decoded together with the frames that follow them.
+
+To copy a larger frame costs more than to decode it alone."""
 
 
 def frame_length(data: bytes, at: int, limit: int) -> int:

@@ -192,7 +192,7 @@ class AutorecoveryService:
         self._log.info("{text}", text=opened(site, listening))
 
     def condition(self) -> Condition:
-        """Return the state of autorecovery: starting, or whether it is the auditor and how many ledgers it repairs."""
+        """Return the state of autorecovery: whether it is starting, is the auditor, and how many ledgers it repairs."""
         if self.autorecovery is None:
             return Condition("starting")
         ledgers, elected = self.autorecovery.worker.status(), self.autorecovery.election.in_office

@@ -138,7 +138,10 @@ class _LowerTransport:
         self._read_or_wait()
 
     def put_off(self, is_put_off: bool) -> None:
-        """Stop reading while received bytes wait to be decrypted in a later turn of the reactor, or resume it."""
+        """Stop reading from the transport, or resume the reading.
+
+        :param is_put_off: whether received bytes wait to be decrypted in a later turn of the reactor.
+        """
         self._is_put_off = is_put_off
         self._read_or_wait()
 

@@ -5,7 +5,7 @@ bytes  meaning
 ====== =================================
 0      type, such as :data:`HANDSHAKE`
 1 - 2  version
-3 - 4  bytes of the body, big-endian
+3 - 4  length of the body, big-endian
 ====== =================================
 """
 

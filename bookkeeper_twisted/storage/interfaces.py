@@ -389,7 +389,9 @@ class ILedgerStorage(Interface):
         """
 
     def scattered(ledger_ids: Sequence[int], entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Return entries of any ledgers, in any order, as far as they are cached or can be read without waiting.
+        """Return the requested entries, of any ledgers, as far as they are cached or can be read without waiting.
+
+        The ids may be in any order.
 
         :param max_bytes: the result ends as soon as the found entries have this number of bytes.
         """

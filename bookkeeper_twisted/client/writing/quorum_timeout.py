@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from ...limits.attended_time import AttendedTime
 
 _CHECKS = 4
-"""The timer checks a batch this number of times within the time limit.
+"""How often the timer checks a batch of unacknowledged adds before the time limit for their acknowledgements.
 
 If a check comes late, this process did not run for some time, for example because it was suspended.  Such time does not
 count, because the process could not receive answers.

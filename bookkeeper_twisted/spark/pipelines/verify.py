@@ -145,13 +145,14 @@ _INPUT = (
 
 
 def damages(findings: DataFrame) -> DataFrame:
-    """Return the ranges of entries whose state is not ``ok``, and join adjacent ranges in the same state.
+    """Return the ranges of entries whose status is not ``ok``, and join adjacent ranges with the same status.
 
-    Two ranges at one bookie are adjacent if the bookie should have no entry between them, even if they belong to
-    different ensembles.  Ledgers without entries are left out; :func:`without_entries` returns them.
+    A bookie of a striped ledger does not store every entry.  Two ranges of one bookie are adjacent if it should store
+    no entry between them, even if an ensemble change lies between them.  Ledgers without entries are left out;
+    :func:`without_entries` returns them.
 
-    :param findings: all rows of :func:`verify`.  The rows in state ``ok`` are needed, too: two damaged ranges with such
-        a row between them are not adjacent.
+    :param findings: all rows of :func:`verify`.  The rows with status ``ok`` are needed, too: two damaged ranges with
+        such a row between them are not adjacent.
     :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
     """
     in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")

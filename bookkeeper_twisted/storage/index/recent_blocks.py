@@ -127,8 +127,8 @@ class RecentBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the newest index row that contains ``entry_id`` of ``ledger_id``, or None.
 
-        Return None, too, if a newer row contains later entries of the found row: the caller uses the returned row for
-        these entries as well, and for them it is out of date.
+        The caller also uses the row for the entries after ``entry_id``.  So the result is None, too, if a newer row
+        contains some of these: the found row would be out of date for them.
         """
         newer = NO_ENTRY
         for flush in self._flushes:

@@ -63,10 +63,10 @@ class RecentIndex:
             self._blocks.discard(ledger_id, 0, MAX_ID)
 
     def discard_moved(self, rows: Sequence[IndexRow], moved_from: Collection[int]) -> None:
-        """Drop the index rows of entries that a compaction has copied to another entry log.
+        """Drop the rows that still refer to the old places of entries that a compaction has copied to another log.
 
-        :param rows: the index rows of the copies.
-        :param moved_from: ids of the entry logs that the compaction copied from.
+        :param rows: the new rows of these entries, which refer to the copies.
+        :param moved_from: ids of the entry logs that the compaction copied from; only rows of these logs are dropped.
         """
         for row in rows:
             self._rows.discard(row.ledger_id, row.first, row.last)

@@ -19,7 +19,7 @@ ROW_OVERHEAD = 340
 """The memory cost in bytes of an index row in addition to its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""The memory cost in bytes of each ledger that has rows in a commit, in addition to the cost of these rows."""
+"""The memory cost in bytes of each ledger in a commit (the index rows of one flush), besides the cost of its rows."""
 
 MOST_TOGETHER = 256
 """Maximum number of rows of a chunk.

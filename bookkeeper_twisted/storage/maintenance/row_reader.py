@@ -278,10 +278,10 @@ class RowReader:
         return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
 
     def take(self, piece: RowPiece) -> Buffer | None:
-        """Add ``piece`` to the earlier pieces of its index row; if it is the last one, verify and return all records.
+        """Add ``piece``, a part of the records of an index row, to the earlier pieces of this row.
 
-        A piece is a part of the records of an index row.  For other pieces, return None.  The returned buffer is valid
-        until the next call of :meth:`load`.
+        If it is the last piece of the row, verify and return all records; else return None.  The returned buffer is
+        valid until the next call of :meth:`load`.
 
         :raises LogDamageError: the log does not have the records that the index row describes, or they are unreadable.
         """

@@ -341,7 +341,7 @@ class BookieClientContract(SynchronousTestCase):
         self.assertEqual(len(answers), 1)
 
     def test_flows_of_a_closed_client(self) -> None:
-        """When a client is closed, its flows (the requests of handles) are closed, too."""
+        """When a client is closed, its flows are closed, too; through a flow, a ledger handle sends its requests."""
         flow = self.client.open_flow()
         reading = flow.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()
