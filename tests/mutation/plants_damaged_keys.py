@@ -4,6 +4,7 @@ from .plant import Plant
 
 _TESTS = "tests.storage.index.test_commits_beside_damage."
 _RUNS = [_TESTS + "RunTests"]
+_LOST = ["tests.storage.index.test_lost_rows"]
 _BLOCKS = [_TESTS + "BlockTests"]
 _MARKED = [_TESTS + "RunTests.test_marked"]
 _RUN_WRITER, _BLOCK_WRITER = "storage/index/run_writer.py", "storage/index/block_writer.py"
@@ -83,7 +84,43 @@ PLANTS = (
         where="SqliteRunIndex._commit",
     ),
     Plant(
-        "a damaged state of another ledger is replaced unnoticed", _FILE,
-        "return True", "return False", [_TESTS + "StateTests"], where="has_damaged_state",
+        "a damaged state of another ledger is replaced unnoticed", "storage/index/state_writer.py",
+        "mark_misled(self._connection)", "pass", [_TESTS + "StateTests"], where="StateWriter._count",
+    ),
+    Plant(
+        "rows that a page lost are not missed", _FILE,
+        "check_totals(connection, path, tables)", "pass", _LOST, where="check_structure",
+    ),
+    Plant(
+        "a damaged number of rows is taken for one of an earlier version", _FILE,
+        "raise DamageError('the numbers of rows of an index are damaged')", "return None", _LOST, where="read_totals",
+    ),
+    Plant(
+        "an index denies after a check that found damage", "storage/index/run_index.py",
+        "self._damage = str(error)", "pass", _LOST, where="SqliteRunIndex.check",
+    ),
+    Plant(
+        "the shell reads a damaged index", "storage/index/run_index.py",
+        "check_snapshot(connection, path)", "pass", _LOST, where="SqliteRunIndex.open_to_read",
+    ),
+    Plant(
+        "an undone merge counts blocks", "storage/index/block_writer.py",
+        "(before, change)", "(before, self.change)", _BLOCKS, where="BlockWriter._undone_if_damaged",
+    ),
+    Plant(
+        "replaced blocks are counted", "storage/index/block_writer.py",
+        "self.change -= 1", "pass", _LOST, where="BlockWriter.replace",
+    ),
+    Plant(
+        "cut rows are counted", "storage/index/run_writer.py",
+        "self.change -= len(keys)", "pass", _LOST, where="RunWriter.make_room",
+    ),
+    Plant(
+        "replaced states of ledgers are counted", "storage/index/state_writer.py",
+        "len(rows) - self._count([row.ledger_id for row in rows])", "len(rows)", _LOST, where="StateWriter.put",
+    ),
+    Plant(
+        "the rest of a moved row is taken for a row of the next ledger", "storage/index/run_index.py",
+        "packed if old.ledger_id == row.ledger_id else fresh", "packed", _LOST, where="SqliteRunIndex._move",
     ),
 )

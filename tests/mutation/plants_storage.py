@@ -155,7 +155,7 @@ PLANTS = (
     ),
     Plant(
         "an index is checked as commits have left it", "storage/index/run_index.py",
-        "self._structure.run(unchecked)", "self._structure.run(self._writer)", _INDEX, where="SqliteRunIndex.check",
+        "self._structure.run(unchecked)", "self._structure.run(self._writer)", _INDEX, where="SqliteRunIndex._check",
     ),
     Plant(
         "the states of ledgers are read before they are checked", "storage/index/index_file.py",
@@ -235,7 +235,7 @@ PLANTS = (
     ),
     Plant(
         "a merge fails for a damaged block", "storage/index/block_writer.py",
-        "self.block_sets = before", "raise", _BLOCKS, where="BlockWriter._undone_if_damaged",
+        "self._connection.execute('ROLLBACK TO part')", "raise", _BLOCKS, where="BlockWriter._undone_if_damaged",
     ),
     Plant(
         "a merge forgets what it cut off a block", "storage/index/block_writer.py",

@@ -60,10 +60,14 @@ Span = tuple[int, int, int]
 
 
 class BlockWriter(StoredBlocks):
-    """Changes the blocks of an index within one transaction; call :meth:`save` before the end of the transaction."""
+    """Changes the blocks of an index within one transaction; call :meth:`save` before the end of the transaction.
+
+    :ivar change: number of blocks by which the index has grown; negative if it has shrunk.
+    """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.change = 0
         self._saved = list(self.block_sets)
         ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
 
@@ -102,6 +106,7 @@ class BlockWriter(StoredBlocks):
             return
         if self._connection.executemany(_INSERT_KEY, keys).rowcount != len(keys):
             raise DamageError(f"keys of index block set {set_id} are damaged")
+        self.change += len(keys)
         try:
             self.verify_places(keys, packed[-1][: len(keys[-1][1])])
         except DamageError:
@@ -227,13 +232,13 @@ class BlockWriter(StoredBlocks):
 
         The rest of the commit can still succeed.
         """
-        before = list(self.block_sets)
+        before, change = list(self.block_sets), self.change
         self._connection.execute("SAVEPOINT part")
         try:
             yield
         except DamageError:
             self._connection.execute("ROLLBACK TO part")
-            self.block_sets = before
+            self.block_sets, self.change = before, change
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes], despite_damage: bool = False) -> None:
@@ -246,6 +251,7 @@ class BlockWriter(StoredBlocks):
         for statement, values in ((_DELETE_KEY, key), (_DELETE, key[2:])):
             if self._connection.execute(statement, values).rowcount != 1:
                 raise DamageError(f"keys of index block set {block.set_id} are damaged")
+        self.change -= 1
         self._insert(block.set_id, packed, despite_damage)
 
     def _drop_empty(self, block_set: BlockSet) -> None:

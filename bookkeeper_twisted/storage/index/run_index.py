@@ -23,10 +23,10 @@ rows must be undamaged, too.  If not, a merge of blocks is undone, and a commit 
 must not fail for a damaged row of other ledgers.  Its rows are stored, perhaps out of order, and the commit marks the
 file.  A marked index still finds most rows, but reports nothing as missing; the next start refuses it as damaged.
 
-These checks do not find a damaged page from which rows have disappeared.  SQLite's check of the structure finds it, but
-reads the whole file.  So a large file is checked only after the start of the bookie, in a snapshot from before the
-first commit, because a commit could hide the damage.  Until this check has ended, the index reports no entry as
-missing.
+These checks do not find a damaged page from which rows have disappeared.  A check of the whole file finds it: SQLite's
+check of the structure, or if a later commit made the page consistent, the number of rows, which each commit stores.  So
+a large file is checked only after the start of the bookie, in a snapshot from before the first commit.  Until this
+check has ended, the index reports no entry as missing; nor after any check that found damage.
 
 Each commit syncs SQLite's write-ahead log and then copies its content to the database file, because SQLite ignores all
 commits after damage in the log.  If a sync fails, the log may still contain the complete commit, and a restart would
@@ -40,7 +40,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, compress
-from operator import le
+from operator import attrgetter, le
 
 from zope.interface import implementer
 
@@ -56,25 +56,29 @@ from .index_file import (
     LEDGER_COLUMNS,
     READ_AT_START,
     StructureCheck,
+    TableSizes,
     check_not_misled,
+    check_snapshot,
     check_to_open,
     check_version,
     connect,
+    count_rows,
     file_size,
-    has_damaged_state,
     is_complete,
-    mark_misled,
     prepare,
     read_commits,
+    read_totals,
     save_commits,
+    save_totals,
     set_aside,
     snapshot_of,
     storage_errors,
 )
-from .row_values import Values, ledger_from, ledger_values, stored_bytes
+from .row_values import Values, ledger_from, stored_bytes
 from .rows import still_at, without
 from .run_writer import RunWriter
-from .stored_blocks import StoredBlocks
+from .state_writer import StateWriter
+from .stored_blocks import StoredBlocks, find_row
 from .stored_runs import MAX_ID, StoredRuns
 
 FILE_NAME = "index.sqlite"
@@ -84,9 +88,8 @@ CHECKED_WHOLE = 128 * 1024 * 1024
 The check reads about 130 MB/s.  It includes the order of the rows, which SQLite's quick check leaves out.
 """
 
-
+_ledger = attrgetter("ledger_id")
 _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
-_PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 
 _PAGE = 500
 _KNOWN_LEDGERS = 1 << 18  # maximum number of ledgers whose last entry ids are kept in memory, in up to 28 MiB
@@ -111,6 +114,7 @@ class SqliteRunIndex:
     ) -> None:  # fmt: skip
         self.path = path
         self._unchecked = unchecked
+        self._damage = ""
         self._structure = StructureCheck(path)
         self._read_only = read_only
         self.complete = complete
@@ -165,6 +169,8 @@ class SqliteRunIndex:
     def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
         """Open the index of a directory for searches, even while another process commits to it.
 
+        The structure of a small index is checked, as at the start of a bookie; that of a large one is not.
+
         :returns: None if the directory has no index.
         :raises DamageError: the file is damaged.
         :raises StorageError: another release wrote it.
@@ -176,6 +182,8 @@ class SqliteRunIndex:
             connection = connect(path, read_only=True)
             try:
                 check_version(connection, path)
+                if file_size(connection) <= CHECKED_WHOLE:
+                    check_snapshot(connection, path)
                 return cls(path, connection, is_complete(connection), read_only=True)
             except BaseException:
                 connection.close()
@@ -224,27 +232,30 @@ class SqliteRunIndex:
         execute = self._writer.execute
         execute("BEGIN IMMEDIATE")
         try:
-            blocks = BlockWriter(self._writer)
-            if has_damaged_state(self._writer, chain(batch.deleted_ledgers, map(_ledger, batch.ledgers))):
-                mark_misled(self._writer)
+            runs, ledgers, keys = read_totals(self._writer) or count_rows(self._writer)
+            blocks, states = BlockWriter(self._writer), StateWriter(self._writer)
             if batch.without_runs:
+                runs = keys = 0
                 execute("DELETE FROM runs")
                 execute("UPDATE state SET complete = 0")
                 blocks.clear()
                 self._last.clear()
                 self._stored.forget()
             self._stored.begin()
+            states.delete(batch.deleted_ledgers)
             self._delete(blocks, batch.deleted_ledgers)
             self._learn(blocks, batch)
             self._put(blocks, batch.runs)
             self._put_mixed(blocks, batch.mixed)
             self._move(blocks, batch)
-            self._writer.executemany(_PUT_LEDGER, map(ledger_values, batch.ledgers))
+            states.put(batch.ledgers)
             blocks.save()
             if batch.complete:
                 execute("UPDATE state SET complete = 1 WHERE complete = 0")
             complete = is_complete(self._writer)
             save_commits(self._writer, self._next(batch))
+            changed = runs + self._stored.change, ledgers + states.change, keys + blocks.change
+            save_totals(self._writer, TableSizes(*changed))
             execute("COMMIT")
             return complete
         except BaseException:
@@ -255,7 +266,6 @@ class SqliteRunIndex:
     def _delete(self, blocks: BlockWriter, ledger_ids: Sequence[int]) -> None:
         for ledger_id in ledger_ids:
             self._stored.delete(ledger_id)
-            self._writer.execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
             self._last.pop(ledger_id, None)
         blocks.delete(ledger_ids)
 
@@ -323,7 +333,8 @@ class SqliteRunIndex:
         for row in moved:
             packed: list[IndexRow] = []
             while taken and _span(taken[0])[:2] <= (row.ledger_id, row.last):
-                packed.append(taken.popleft())
+                old = taken.popleft()
+                (packed if old.ledger_id == row.ledger_id else fresh).append(old)
             stored = self._stored.overlapped(*_span(row))
             for part in still_at(row, sorted(stored + packed), batch.moved_from):
                 self._stored.make_room(part, stored if part is row else self._stored.overlapped(*_span(part)))
@@ -352,6 +363,13 @@ class SqliteRunIndex:
     def check(self) -> int:
         if self._in_doubt:
             raise StorageError(f"{self.path}: a commit failed, and whether a restart finds it is not known")
+        try:
+            return self._check()
+        except DamageError as error:
+            self._damage = str(error)
+            raise
+
+    def _check(self) -> int:
         unchecked = self._unchecked
         if unchecked is None:
             with self._snapshot() as connection:
@@ -368,12 +386,15 @@ class SqliteRunIndex:
     def _deny(self, connection: sqlite3.Connection) -> None:
         """Raise a StorageError if an entry that a search does not find may still exist.
 
-        This is so until the check of the index has ended, and after a damaged row may have misled an insertion.
+        This is so until the check of the index has ended, after a check that found damage, and after a damaged row may
+        have misled an insertion.
 
         :param connection: the connection that has searched, still in the transaction of the search.
         """
         if self._unchecked is not None:
             raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
+        if self._damage:
+            raise DamageError(self._damage)
         check_not_misled(connection, self.path)
 
     # -- searches, any thread --
@@ -381,7 +402,7 @@ class SqliteRunIndex:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         self.lookups += 1
         with self._snapshot() as connection:
-            row = _find(connection, ledger_id, entry_id)
+            row = find_row(connection, ledger_id, entry_id)
             if row is None:
                 self._deny(connection)
         return row
@@ -474,25 +495,3 @@ class SqliteRunIndex:
 
 def _span(row: IndexRow) -> Span:
     return row.ledger_id, row.first, row.last
-
-
-def _ledger(row: IndexRow | LedgerRow) -> int:
-    return row.ledger_id
-
-
-def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Return the index row that contains an entry; None if the index does not have the entry.
-
-    The row is in a block of rows, or in the SQLite table of single rows.  If a block is damaged, this table is searched
-    before the error is raised.
-    """
-    damage: DamageError | None = None
-    try:
-        found = StoredBlocks(connection).find(ledger_id, entry_id)
-    except DamageError as error:
-        found, damage = None, error
-    if found is None:
-        found = StoredRuns(connection).find(ledger_id, entry_id)
-    if found is None and damage is not None:
-        raise damage
-    return found

@@ -56,15 +56,20 @@ def _intact_key(values: Values) -> tuple[int, int, int] | None:
 
 
 class RunWriter(StoredRuns):
-    """Inserts and deletes index rows in the SQLite table ``runs``."""
+    """Inserts and deletes index rows in the SQLite table ``runs``.
+
+    :ivar change: number of rows by which the table has grown since :meth:`begin`; negative if it has shrunk.
+    """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.change = 0
         self._misled = False  # whether an earlier commit has marked the index
         self._ends: dict[int, int] = {}  # by ledger: the CRC of its last row in the table
 
     def begin(self) -> None:
         """Begin a commit, whose transaction has begun."""
+        self.change = 0
         self._misled = is_misled(self._connection)
 
     def forget(self) -> None:
@@ -80,6 +85,7 @@ class RunWriter(StoredRuns):
         :param rows: the rows, ascending for each ledger; their entry ids are higher than all in the index.
         """
         inserted = list(values_of(rows))
+        self.change += len(inserted)
         ends = self._ends
         if len(ends) > _KNOWN_ENDS:
             ends.clear()
@@ -106,6 +112,7 @@ class RunWriter(StoredRuns):
         :raises DamageError: a row beside an inserted row is damaged.
         """
         inserted = list(values_of(rows))
+        self.change += len(inserted)
         self._connection.executemany(_insert_of(1), inserted)
         for row in rows:
             self._ends.pop(row.ledger_id, None)
@@ -135,6 +142,7 @@ class RunWriter(StoredRuns):
             keys = [(values[0], values[1], values[7]) for values in values_of(stored)]
             if self._connection.executemany(_DELETE, keys).rowcount != len(keys):
                 raise DamageError(f"index rows of ledger {row.ledger_id} are damaged")
+            self.change -= len(keys)
             self.insert([part for old in stored for part in without(old, row.first, row.last)])
 
     def delete(self, ledger_id: int) -> None:
@@ -151,7 +159,7 @@ class RunWriter(StoredRuns):
             with storage_errors("index"):
                 page = self._connection.execute(_OF_LEDGER, (ledger_id, after, _PAGE)).fetchall()
             keys = [key for key in map(_intact_key, page) if key is not None and key[0] == ledger_id and key[1] > after]
-            self._connection.executemany(_DELETE, keys)
+            self.change -= self._connection.executemany(_DELETE, keys).rowcount if keys else 0
             is_full = len(page) == _PAGE and bool(keys)
             after = keys[-1][1] if keys else after
 

@@ -36,7 +36,7 @@ from .blocks import (
 )
 from .index_file import Connection, read_block_sets
 from .row_values import Values
-from .stored_runs import MAX_ID
+from .stored_runs import MAX_ID, StoredRuns
 
 _COLUMNS = ", ".join(
     # select only values of the right type: damage may change a type to text, and SQLite cannot decode such a text
@@ -367,3 +367,23 @@ class Cursor:
             return b"", behind
         packed, within = self.block.around(key)
         return packed, within or behind
+
+
+def find_row(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
+    """Return the index row that contains ``entry_id`` of ``ledger_id``; None if the index does not have the entry.
+
+    The row is in a block of rows, or in the SQLite table of single rows.  If a block is damaged, this table is searched
+    before the error is raised.
+
+    :param connection: a connection to the index file, in a transaction.
+    """
+    damage: DamageError | None = None
+    try:
+        found = StoredBlocks(connection).find(ledger_id, entry_id)
+    except DamageError as error:
+        found, damage = None, error
+    if found is None:
+        found = StoredRuns(connection).find(ledger_id, entry_id)
+    if found is None and damage is not None:
+        raise damage
+    return found

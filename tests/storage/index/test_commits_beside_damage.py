@@ -84,11 +84,14 @@ class _Damaged(InADirectory):
     def look_everywhere(self) -> None:
         """Look up all that is stored: in this index, as another process, and after a restart, in each if it opens."""
         self.look(self.index)
-        reader = SqliteRunIndex.open_to_read(RealFileSystem(), self.directory)
-        assert reader is not None
-        self.addCleanup(reader.close)
-        if reader.complete:  # else the shell scans the entry logs
-            self.look(reader)
+        for limit in (0, 1 << 30):  # a small index is checked as it is opened
+            self.patch(run_index, "CHECKED_WHOLE", limit)
+            with contextlib.suppress(DamageError):
+                reader = SqliteRunIndex.open_to_read(RealFileSystem(), self.directory)
+                assert reader is not None
+                self.addCleanup(reader.close)
+                if reader.complete:  # else the shell scans the entry logs
+                    self.look(reader)
         self.index.close()
         for limit in (0, 1 << 30):
             self.patch(run_index, "CHECKED_WHOLE", limit)
