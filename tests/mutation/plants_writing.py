@@ -14,6 +14,7 @@ _ADDS = ["tests.codec.test_adds"]
 _ROOM = ["tests.client.writing.test_room"]
 _NOTICES = ["tests.client.writing.test_lac_notices"]
 _STATES = ["tests.client.writing.test_states"]
+_THREADS = ["tests.client.writing.test_write_handle_threads.AppenderTests"]
 _FAILED = ["tests.client.writing.test_failed_bookies"]
 
 PLANTS = (
@@ -182,6 +183,10 @@ PLANTS = (
     Plant(
         "a close waits for ever behind several batches", "client/writing/base_writer.py",
         "bool(self._held) or self._drained is not None", "bool(self._held)", _ROOM, where="BaseWriter._advanced",
+    ),
+    Plant(
+        "a close waits for ever behind a claim", "client/writing/write_handle.py",
+        "log.wake()", "pass", _THREADS, where="LedgerWriter._drop_later",
     ),
     Plant(
         "what is held back fails first", "client/writing/base_writer.py",

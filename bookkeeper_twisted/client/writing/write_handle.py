@@ -104,4 +104,8 @@ class LedgerWriter(InOrderWriter, BaseWriter):
     def _drop_later(self, error: Exception) -> None:
         if self._appends is not None:
             log = self._appends.log
-            log.abandon(error) if self._failure is not None else log.shut(error)
+            if self._failure is not None:
+                log.abandon(error)
+            else:
+                log.shut(error)
+                log.wake()  # the sender must look for open claims, because perhaps no thread calls again

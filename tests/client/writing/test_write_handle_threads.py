@@ -5,12 +5,13 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS
 from bookkeeper_twisted.client.claims.producer import WhenFull
 from bookkeeper_twisted.client.writing.batch import Batch
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
+from bookkeeper_twisted.errors import IllegalOperationError, LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 
 from ...bounds import in_thread, join, until
@@ -117,6 +118,37 @@ class AppenderTests(WriterTestCase):
         self.settle()
         self.successResultOf(closed)
         self.assertEqual(self.stored().last_entry_id, -1)
+
+    def test_close_after_a_death(self) -> None:
+        """The claim of a thread that has ended does not hold up the close, nor what others offered behind it."""
+        appender = self.writer.appender()
+        in_a_thread(lambda: appender.claim(2))
+        in_a_thread(lambda: appender.offer(b"t0"))
+        closed = self.writer.close()
+        self.settle()
+        self.successResultOf(closed)
+        self.assertEqual((self.stored().state, self._payloads()), (LedgerState.CLOSED, [b"t0"]))
+
+    def test_close_with_a_claim(self) -> None:
+        """A claim that nobody ends is given up in time, so that the ledger is closed; its commit raises then."""
+        appender = self.writer.appender()
+        appender.claim(2)
+        appended = self.writer.append(b"r0")
+        self.settle()
+        self.assertEqual(self.successResultOf(appended), 0)
+        closed = self.writer.close()
+        self.settle()
+        self.clock.pump([1.0] * int(STUCK_SECONDS - 1))
+        self.settle()
+        self.assertNoResult(closed)
+        self.clock.advance(1.0)
+        self.settle()
+        self.successResultOf(closed)
+        self.assertEqual((self.stored().state, self._payloads()), (LedgerState.CLOSED, [b"r0"]))
+        with self.assertRaises(IllegalOperationError):
+            appender.commit()
+        self.clock.advance(1.0)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_fenced(self) -> None:
         """Flushes and later offers fail with what ended the writer."""
