@@ -175,6 +175,14 @@ PLANTS = (
         "break", "continue", _VOTES, where="RecoveryReads._by_votes",
     ),
     Plant(
+        "a recovery goes on behind the highest id", "client/recovery/recovery_reads.py",
+        "first == self._end or first > MAX_ENTRY_ID", "first == self._end", _VOTES, where="RecoveryReads.entries_from",
+    ),
+    Plant(
+        "entries behind the highest id are put to the vote", "client/recovery/recovery_reads.py",
+        "min(first + self._window, MAX_ENTRY_ID + 1)", "first + self._window", _VOTES, where="RecoveryReads._by_votes",
+    ),
+    Plant(
         "an error behind found votes loses the entries before it", "client/recovery/recovery_reads.py",
         "if not stored: ...", "...", _VOTES, where="RecoveryReads._by_votes",
     ),

@@ -19,6 +19,7 @@ from ...errors import BadRequestError, BookKeeperError
 from ...ledger.batch_support import UNANSWERED, BatchSupport
 from ...ledger.read_answers import most_telling, verified_batch
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
+from ...model import MAX_ENTRY_ID
 from ..interfaces import IBookieClient
 
 
@@ -53,9 +54,11 @@ class RecoveryReads:
     async def entries_from(self, first: int) -> EntryRun | None:
         """Read one or more entries from ``first`` upwards; return None if the ledger ends before ``first``.
 
+        A ledger also ends after the entry with the highest id that the wire protocols can express.
+
         :raises BookKeeperError: too few bookies answered to decide whether the entry was acknowledged.
         """
-        if first == self._end:
+        if first == self._end or first > MAX_ENTRY_ID:
             return None
         run = await self._by_batch(first)
         return run if run is not None else await self._by_votes(first)
@@ -102,7 +105,8 @@ class RecoveryReads:
         :param first: id of the first of these entries.
         :returns: the entries to keep; None if the ledger ends before ``first``.
         """
-        votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
+        ids = range(first, min(first + self._window, MAX_ENTRY_ID + 1))
+        votes = [Deferred.fromCoroutine(self._vote(entry_id)) for entry_id in ids]
         stored: list[bytes] = []
         try:
             for vote in votes:

@@ -12,9 +12,10 @@ from bookkeeper_twisted.errors import (
     NotEnoughBookiesError,
     WriteOnReadOnlyBookieError,
 )
-from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.model import MAX_ENTRY_ID, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.testing.sealing import sealed
 
-from .recovery_case import LEDGER, SIZE, RecoveryTestCase
+from .recovery_case import LEDGER, SIZE, RecoveryTestCase, payload
 
 
 class EndTests(RecoveryTestCase):
@@ -37,6 +38,19 @@ class EndTests(RecoveryTestCase):
         """Entries beyond the LAC that are on all bookies are kept."""
         self.leave_range(0, 9)
         self.ends(9)
+
+    def test_highest_id(self) -> None:
+        """A ledger with the highest id that there is ends there, after this entry has its copies."""
+        stored = sealed(self.digester, LEDGER, MAX_ENTRY_ID, MAX_ENTRY_ID - 1, 5, [payload(MAX_ENTRY_ID)])
+        self.bookies["b0"].entries[LEDGER] = {MAX_ENTRY_ID: stored.entry(MAX_ENTRY_ID)}
+        self.bookies["b1"].delay = self.bookies["b2"].delay = 0.1
+        closed = self.recover()
+        self.assertEqual(closed, self.stored())
+        self.assertEqual(
+            (closed.state, closed.last_entry_id, closed.length),
+            (LedgerState.CLOSED, MAX_ENTRY_ID, 5 + len(payload(MAX_ENTRY_ID))),
+        )
+        self.assertGreaterEqual(len(self.held(MAX_ENTRY_ID)), 2)
 
     def test_many(self) -> None:
         """Many entries beyond the LAC take few requests."""

@@ -15,6 +15,8 @@ from bookkeeper_twisted.errors import (
     UnexpectedConditionError,
 )
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
+from bookkeeper_twisted.model import MAX_ENTRY_ID
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .recovery_case import LEDGER, RecoveryTestCase
 
@@ -55,6 +57,16 @@ class RecoveryReadsTests(RecoveryTestCase):
         """Everything is found, and the end."""
         self.assertEqual(self.all_from(3), list(range(3, 20)))
         self.assertEqual(self.all_from(20), [])
+
+    def test_highest_id(self) -> None:
+        """Nothing is asked for behind the highest id that there is."""
+        for entry_id in range(MAX_ENTRY_ID - 4, MAX_ENTRY_ID + 1):
+            stored = sealed(self.digester, LEDGER, entry_id, entry_id - 1, 0, [b"x"])
+            for name in self.names:
+                self.bookies[name].entries[LEDGER][entry_id] = stored.entry(entry_id)
+        self.assertEqual(self.all_from(MAX_ENTRY_ID - 4), list(range(MAX_ENTRY_ID - 4, MAX_ENTRY_ID + 1)))
+        asked = {entry_id for name in self.names for _, _, entry_id, *_ in self.bookies[name].requests}
+        self.assertLessEqual(max(asked), MAX_ENTRY_ID)
 
     def test_fences(self) -> None:
         """Every request fences: votes, and batches (S17)."""
