@@ -44,10 +44,12 @@ def _shown(given: object) -> str:
 def check_integer(name: str, given: int, low: int = 0, high: int = LARGEST) -> None:
     """Check that an argument is an integer from ``low`` to ``high`` (inclusive).
 
+    A bool is refused, too: although Python counts it as an integer, the encoders of messages do not accept it.
+
     :raises IncorrectParameterError: the argument is no integer, or is out of range.
     """
     try:
-        fits = low <= operator.index(given) <= high
+        fits = not isinstance(given, bool) and low <= operator.index(given) <= high
     except TypeError:
         fits = False
     if not fits:

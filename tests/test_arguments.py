@@ -37,11 +37,11 @@ class ArgumentTests(SynchronousTestCase):
             self.assertEqual(str(refusal("size", given, "a number")), f"size: {shown} was given, a number is wanted")
 
     def test_integer(self) -> None:
-        """Integers have both limits, and fractions and texts are none."""
-        for good in (0, 7, LARGEST, True):
+        """Integers have both limits, and fractions, texts and truth values are none."""
+        for good in (0, 7, LARGEST):
             check_integer("n", good)
         check_integer("n", -1, -1)
-        for bad in (-1, LARGEST + 1, 1.0, "1", None, b"1", Decimal(1), float("nan")):
+        for bad in (-1, LARGEST + 1, 1.0, "1", None, b"1", Decimal(1), float("nan"), True, False):
             self.assertIn("n: ", self.text(check_integer, "n", bad))
         self.assertEqual(self.text(check_integer, "n", 0, 1, 9), "n: 0 was given, an integer from 1 to 9 is wanted")
 

@@ -19,9 +19,9 @@ from bookkeeper_twisted.errors import (
 
 from .suite import DoorSuite, driven
 
-INTEGERS = ("1", 1.5, None, b"1", -1, 1 << 64)
+INTEGERS = ("1", 1.5, None, b"1", -1, 1 << 64, True)
 QUORUMS = (*INTEGERS, 0, 10**9)
-OPTIONAL = ("1", 1.5, b"1", -2, 1 << 64)
+OPTIONAL = ("1", 1.5, b"1", -2, 1 << 64, True)
 SECONDS = ("5", b"5", -1, float("nan"), float("inf"), 10**30)
 BYTES = ("text", None, 5, [b"a"])
 FIELDS = ("tenant=acme", 5, [("a", "b")], {"a": 1}, {1: "a"}, {"a": b"b"})

@@ -13,6 +13,11 @@ PLANTS = (
         'raise refusal(name, given, "bytes, bytearray or memoryview")', 'return b""', _CONTRACT, where="as_bytes",
     ),
     Plant(
+        "a truth value passes for an integer", "arguments.py",
+        "not isinstance(given, bool) and low <= operator.index(given) <= high", "low <= operator.index(given) <= high",
+        ["tests.test_arguments", *_CONTRACT], where="check_integer",
+    ),
+    Plant(
         "an error does not name its parameter", "arguments.py",
         'f"{name}: {_shown(given)} was given, {wanted} is wanted"',
         'f"{_shown(given)} was given, {wanted} is wanted"', _CONTRACT, where="refusal",
