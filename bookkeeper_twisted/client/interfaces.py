@@ -110,6 +110,12 @@ class IBookieClient(Interface):
         flow sends later requests over another connection.
         """
 
+    def check_open() -> None:
+        """Check that requests can be sent: neither the client nor this flow is closed or retired.
+
+        :raises bookkeeper_twisted.errors.ClientClosedError: every request fails with this error from now on.
+        """
+
     def retire() -> None:
         """Refuse further requests with ClientClosedError.
 

@@ -233,6 +233,14 @@ class MemoryBookies:
         self.flows.append(flow)
         return cast(IBookieClient, flow)
 
+    def check_open(self) -> None:
+        """Check that requests are accepted.
+
+        :raises bookkeeper_twisted.errors.ClientClosedError: this object was closed or retired.
+        """
+        if self.end is not None:
+            raise self.end
+
     def retire(self) -> None:
         """Refuse further requests with ClientClosedError; outstanding requests end as usual."""
         if self.end is None:

@@ -210,6 +210,15 @@ class Flow:
         """Return a new flow, for the requests of another ledger handle over the same connections."""
         return cast(IBookieClient, Flow(self.pool, self._answered))
 
+    def check_open(self) -> None:
+        """Check that requests can be sent: neither the client nor this flow is closed or retired.
+
+        :raises bookkeeper_twisted.errors.ClientClosedError: every request fails with this error from now on.
+        """
+        error = self._end or self.pool.closed
+        if error is not None:
+            raise error
+
     def retire(self) -> None:
         """Refuse further requests with ClientClosedError; outstanding requests end as usual, then the flow ends."""
         if self._end is None:

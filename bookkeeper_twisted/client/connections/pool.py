@@ -25,6 +25,7 @@ class ConnectionPool:
 
     :ivar settings: the settings that all sockets share.
     :ivar wires: the wire protocols in use.
+    :ivar closed: the error with which requests fail after :meth:`close`; None before.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class ConnectionPool:
         self._peers: dict[tuple[str, IWireProtocol], BookiePeer] = {}
         self._tick_call: Any = None
         self._time = AttendedTime(settings.clock.seconds)
-        self._closed: Exception | None = None
+        self.closed: Exception | None = None
         self._watch = watch
 
     def new_flow(self) -> RequestIds:
@@ -64,8 +65,8 @@ class ConnectionPool:
         :param ids: the request ids of the handle.
         :raises bookkeeper_twisted.errors.BookKeeperError: no socket is usable, or the pool is closed.
         """
-        if self._closed is not None:
-            raise self._closed
+        if self.closed is not None:
+            raise self.closed
         peer = self._peers.get((bookie_id, wire))
         if peer is None:
             peer = BookiePeer(self.settings, bookie_id, wire, self.wires.sockets(wire, self._limit))
@@ -113,7 +114,7 @@ class ConnectionPool:
 
         Outstanding requests may still take ``connectionGraceSec`` seconds.
         """
-        self._closed = error
+        self.closed = error
         if self._tick_call is not None:
             self._tick_call.cancel()
             self._tick_call = None

@@ -206,6 +206,7 @@ class LedgerReader:
     def _check_readable(self, last: int, limit: LedgerView | None) -> None:
         self._view.check()
         if limit is not None and last > limit.last_add_confirmed:
+            self._bookies.check_open()  # after the client was closed, no read can succeed, whatever the LAC
             raise ReadError(
                 f"entry {last} of ledger {self.ledger_id} is beyond the last add confirmed {self.last_add_confirmed}"
             )

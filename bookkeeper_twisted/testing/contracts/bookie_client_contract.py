@@ -323,7 +323,9 @@ class BookieClientContract(SynchronousTestCase):
         self.add(run)
         flow = self.client.open_flow()
         reading = flow.read(self.bookie_id, LEDGER, 0)
+        flow.check_open()
         flow.retire()
+        self.assertRaises(ClientClosedError, flow.check_open)
         self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
         self.assertEqual(self.result(reading).entry, run.entry(0))
 
@@ -346,6 +348,7 @@ class BookieClientContract(SynchronousTestCase):
         reading = flow.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()
         self.failureResultOf(reading, ClientClosedError)
+        self.assertRaises(ClientClosedError, flow.check_open)
         self.result(closed)
         self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
 
@@ -360,5 +363,6 @@ class BookieClientContract(SynchronousTestCase):
         closed = self.client.close()
         self.failureResultOf(reading, ClientClosedError)
         self.assertEqual([type(error) for error in answers], [ClientClosedError])
+        self.assertRaises(ClientClosedError, self.client.check_open)
         self.result(closed)
         self.error(self.client.read(self.bookie_id, LEDGER, 0), ClientClosedError)

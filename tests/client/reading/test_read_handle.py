@@ -13,6 +13,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,
+    ClientClosedError,
     IncorrectParameterError,
     LedgerClosedError,
     NoSuchEntryError,
@@ -132,6 +133,13 @@ class LedgerReaderTests(SynchronousTestCase):
         self.error(self.reader.read_entry(COUNT), ReadError)
         self.error(self.make(-1).read_entry(0), ReadError)
         self.assertEqual(self.bookies["b0"].requests, [])
+
+    def test_closed_client(self) -> None:
+        """Beyond the LAC, too, it is the closed client that is reported."""
+        self.bookies.close()
+        self.error(self.reader.read_entry(COUNT), ClientClosedError)
+        self.error(self.reader.read_batch(COUNT), ClientClosedError)
+        self.assertRaises(ClientClosedError, self.reader.batches, 0, COUNT)
 
     def test_batch(self) -> None:
         """A batch begins where asked and has at most as many entries."""
