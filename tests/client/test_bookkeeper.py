@@ -240,6 +240,18 @@ class LifeTests(ClusterCase):
                 error = self.error(call(), kind)
                 self.assertEqual((type(error), str(error)), (kind, text))
 
+    def test_close_without_a_store(self) -> None:
+        """A close that failed is not made again when the store is back; opening the ledger closes it, at its end."""
+        writer = self.do(self.bk.create_ledger(3, 3, 2))
+        self.do(writer.append(b"a"))
+        gone = self.patch(self.bk.metadata.ledgers, "write", lambda *_: fail(MetadataUnavailableError("gone")))
+        error = self.error(writer.close(), MetadataUnavailableError)
+        gone.restore()
+        self.assertIs(self.error(writer.close(), MetadataUnavailableError), error)
+        self.assertIs(self.do(self.bk.ledger_metadata(writer.ledger_id)).state, LedgerState.OPEN)
+        reader = self.do(self.bk.open_ledger(writer.ledger_id))
+        self.assertEqual((reader.metadata.state, reader.last_add_confirmed), (LedgerState.CLOSED, 0))
+
 
 class RealBookieTests(RealClusterCase):
     """On real bookies."""
