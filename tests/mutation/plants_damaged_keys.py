@@ -96,6 +96,10 @@ PLANTS = (
         "raise DamageError('the numbers of rows of an index are damaged')", "return None", _LOST, where="read_totals",
     ),
     Plant(
+        "a file of an earlier version stays without numbers of rows", _FILE,
+        "_add_totals(writer)", "pass", _LOST, where="check_to_open",
+    ),
+    Plant(
         "an index denies after a check that found damage", "storage/index/run_index.py",
         "self._damage = str(error)", "pass", _LOST, where="SqliteRunIndex.check",
     ),

@@ -373,9 +373,25 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
         check_structure(writer, path, tables)
         read_block_sets(writer)
         read_commits(writer)
-        read_totals(writer)
+        has_totals = read_totals(writer) is not None
     except DamageError as error:
         raise IndexDamageError(str(error), _readable_ledgers(writer)) from error
+    if tables is EVERY_TABLE and not has_totals:
+        _add_totals(writer)
+
+
+def _add_totals(writer: sqlite3.Connection) -> None:
+    """Store the numbers of rows of a file without them, which is new or from an earlier version, and was checked.
+
+    If this fails, for example on a full disk, the next commit stores them.
+    """
+    try:
+        writer.execute("BEGIN IMMEDIATE")
+        save_totals(writer, TableSizes(*count_rows(writer)))
+        writer.execute("COMMIT")
+    except sqlite3.Error:
+        if writer.in_transaction:
+            writer.execute("ROLLBACK")
 
 
 def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:

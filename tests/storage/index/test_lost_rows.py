@@ -76,6 +76,14 @@ class TotalsTests(InADirectory):
             index.commit(IndexBatch(runs=[_row(_fresh_id(index), 0, 9)], ledgers=[_state(5)]))
             self.assertEqual(_totals(index), tuple(count_rows(index._writer)))
 
+    def test_of_a_small_file(self) -> None:
+        """A start adds them to a small file of an earlier version, before a page can be damaged."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9)]))
+        index._writer.execute("DELETE FROM state WHERE rowid = 3")
+        index.close()
+        self.assertEqual(_totals(self.open()), (1, 0, 0))
+
     def test_damaged(self) -> None:
         """If they are damaged, nothing is committed, and the file is not opened again."""
         index = self.new()
