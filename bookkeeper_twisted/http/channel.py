@@ -4,6 +4,10 @@ Requests are parsed by :mod:`twisted.web`.  The parser gets no more bytes of a c
 in the queue of the server, while the request is answered, or while the client does not read the answer.  So a
 connection keeps at most one request, one answer and two reads of its socket in memory.  The server begins at most one
 answer per reactor iteration, and all answers together take at most a quarter of the reactor's time.
+
+A client may half-close a connection without TLS: it ends its sending side, and still reads.  TCP shows a client that
+has closed the whole connection in the same way, until the server writes.  So the received requests are answered, each
+within :data:`REQUEST_TIME`, and then the connection is closed.
 """
 
 from collections import deque
@@ -13,7 +17,13 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from twisted.internet.error import ConnectionClosed
-from twisted.internet.interfaces import IAddress, IDelayedCall, IHandshakeListener, ILoggingContext
+from twisted.internet.interfaces import (
+    IAddress,
+    IDelayedCall,
+    IHalfCloseableProtocol,
+    IHandshakeListener,
+    ILoggingContext,
+)
 from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.protocols.basic import LineReceiver
@@ -39,7 +49,7 @@ CONSOLE = b"/console"
 
 REQUEST_TIME = 60.0
 """Seconds within which a request must arrive completely, or an answer must be read.  After this time, the connection is
-closed.
+closed.  A client that has ended its sending side must also be answered within this time.
 """
 
 _HELD = 16 * 1024
@@ -125,7 +135,7 @@ class _InTurn(Protocol):
         """Process the request or the bytes for which the connection was queued."""
 
 
-@implementer(IHandshakeListener)
+@implementer(IHandshakeListener, IHalfCloseableProtocol)
 class BoundedChannel(HTTPChannel):
     """An HTTP connection that parses its next request only after it has sent the answer to the previous one.
 
@@ -140,7 +150,7 @@ class BoundedChannel(HTTPChannel):
     def __init__(self) -> None:
         super().__init__()
         self.phase = AnswerPhase.READING
-        self._stuck = self._lost = self._refused = self._ending = self._begun = False
+        self._stuck = self._lost = self._refused = self._ending = self._begun = self._half_closed = False
         self._held: list[bytes] = []
         self.handshaken: bool | None = None
 
@@ -163,6 +173,18 @@ class BoundedChannel(HTTPChannel):
 
     def handshakeCompleted(self) -> None:
         self.handshaken = True
+
+    def readConnectionLost(self) -> None:
+        """Answer the requests that have arrived, then close the connection: the client sends nothing any more."""
+        self._half_closed = True
+        if self._refused:
+            self.transport.loseConnection()
+        else:
+            self._limit_answer()
+            self._rein_in()
+
+    def writeConnectionLost(self) -> None:
+        """Do nothing: :meth:`refuse` has ended the sending side."""
 
     # -- arriving bytes --
 
@@ -198,8 +220,11 @@ class BoundedChannel(HTTPChannel):
             self.site.enter(self)
 
     def _rein_in(self) -> None:
+        """Stop reading while too many bytes wait to be parsed; close the connection if no more bytes can come."""
         if sum(map(len, self._held)) > _HELD:
             self.transport.pauseProducing()
+        elif self._half_closed and not (self._held or self._ending) and self.phase is AnswerPhase.READING:
+            self._close()
 
     def headerReceived(self, line: bytes) -> bool:
         try:
@@ -266,6 +291,19 @@ class BoundedChannel(HTTPChannel):
         else:
             self.phase = AnswerPhase.ANSWERING
             super().allContentReceived()
+            if self._half_closed:
+                self._limit_answer()
+
+    def _limit_answer(self) -> None:
+        """Limit the time of an answer to a client that sends nothing any more, because the client may be gone.
+
+        A stream has no end of its own, so it ends at once.
+        """
+        if self.phase is AnswerPhase.ANSWERING:
+            if self.requests[0].producer is not None:
+                self._close()
+            else:
+                self.setTimeout(REQUEST_TIME)
 
     def requestDone(self, request: HTTPRequest) -> None:
         held, self._held = self._held, []
@@ -310,9 +348,13 @@ class BoundedChannel(HTTPChannel):
         if self._ending or self._stuck:
             self.transport.abortConnection()
         else:
-            self._ending = True
-            self.setTimeout(_GRACE)
-            self.loseConnection()
+            self._close()
+
+    def _close(self) -> None:
+        """Close the connection when what was written is sent, or after :data:`_GRACE`."""
+        self._ending = True
+        self.setTimeout(_GRACE)
+        self.loseConnection()
 
     def end(self) -> None:
         """Close the connection because the server stops; if a request is being answered, close it after the answer."""

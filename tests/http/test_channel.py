@@ -3,6 +3,7 @@
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IHalfCloseableProtocol
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
@@ -210,6 +211,103 @@ class TurnTests(ChannelCase):
                     channel.dataReceived(b"a")
                 self.clock.advance(1)
             self.assertTrue(transport.disconnecting)
+
+
+class HalfCloseTests(ChannelCase):
+    """A client that ends its sending side, and still reads."""
+
+    def half_closed(self, sent: bytes) -> tuple[Any, StringTransport]:
+        """A connection that has sent bytes, and sends no more."""
+        channel, transport = self.peer(sent)
+        IHalfCloseableProtocol(channel).readConnectionLost()
+        return channel, transport
+
+    def test_answered(self) -> None:
+        """All requests that have arrived are answered, also in later turns; then the connection is closed."""
+        slow = _GET.replace(b"%d", b"?slow=true")
+        _, transport = self.half_closed(slow + _GET % 1 + slow + b"GET /cut")
+        for _ in range(2):
+            self.clock.advance(1)
+            self.clock.advance(1)
+            self.assertFalse(transport.disconnecting)
+            self.slow[-1].callback(None)
+        self.clock.advance(0)
+        self.assertEqual(transport.value().count(b"200 OK"), 3)
+        self.assertTrue(transport.disconnecting)
+
+    def test_later(self) -> None:
+        """It is the same if the sending side ends while the request is being answered, or has many chunks to parse."""
+        channel, transport = self.peer(_GET.replace(b"%d", b"?slow=true"))
+        self.clock.advance(0)
+        channel.readConnectionLost()
+        self.slow[-1].callback(None)
+        self.assertIn(b"200 OK", transport.value())
+        self.assertTrue(transport.disconnecting)
+        head = b"PUT / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        _, transport = self.half_closed(head + b"1\r\nx\r\n" * 2000 + b"0\r\n\r\n")
+        for _ in range(10):
+            self.clock.advance(1)
+        self.assertEqual(len(self.asked[-1].body), 2000)
+        self.assertTrue(transport.disconnecting)
+
+    def test_nothing(self) -> None:
+        """Without a complete request, the connection is closed at once, also one whose request was refused."""
+        for sent in (b"", b"GET / HT", b"GET / HTTP/1.1\r\n\r\n" + b"x" * 100, b"x\r\n\r\n"):
+            _, transport = self.half_closed(sent)
+            self.clock.advance(0)
+            self.assertTrue(transport.disconnecting, sent)
+
+    def test_unanswered(self) -> None:
+        """An answer that does not come has a time: the client may be gone, and then its request is cancelled."""
+        for half_close_first in (True, False):
+            channel, transport = self.peer(_GET.replace(b"%d", b"?slow=true"))
+            for step in ("close", "turn") if half_close_first else ("turn", "close"):
+                if step == "close":
+                    channel.readConnectionLost()
+                else:
+                    self.clock.advance(0)
+            self.clock.advance(REQUEST_TIME - 1)
+            self.assertFalse(transport.disconnecting)
+            self.clock.advance(1)
+            self.assertTrue(transport.disconnecting)
+            self.assertFalse(self.slow[-1].called)
+            channel.connectionLost()
+            self.assertTrue(self.slow[-1].called)
+
+    def test_gone(self) -> None:
+        """A connection that is lost cancels its request at once, half-closed before or not."""
+        for half_close in (True, False):
+            channel, _ = self.peer(_GET.replace(b"%d", b"?slow=true"))
+            self.clock.advance(0)
+            if half_close:
+                channel.readConnectionLost()
+            channel.connectionLost()
+            self.assertTrue(self.slow[-1].called)
+            self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_stream(self) -> None:
+        """A stream, which has no end of its own, ends at once: a browser that is gone keeps no place."""
+        channel, transport = self.peer(_GET.replace(b"%d", b"?slow=true"))
+        self.clock.advance(0)
+        channel.requests[0].registerProducer(StringTransport(), True)
+        channel.readConnectionLost()
+        self.assertTrue(transport.disconnecting)
+        channel.connectionLost()
+
+    def test_unread(self) -> None:
+        """An answer that a half-closed client does not read is given up after its time."""
+        channel, transport = self.half_closed(_GET % 1)
+        write = transport.write
+
+        def fill(data: bytes) -> None:
+            write(data)
+            channel.pauseProducing()
+
+        transport.write = fill  # type: ignore[method-assign]
+        self.clock.advance(0)
+        self.assertFalse(transport.disconnecting)
+        self.clock.advance(REQUEST_TIME)
+        self.assertTrue(transport.disconnected)
 
 
 class ConnectionTests(ChannelCase):

@@ -108,6 +108,18 @@ PLANTS = (
         "self.site.served(self)", "", _BOUNDED, where="BoundedChannel.requestDone",
     ),
     Plant(
+        "a client that has ended its sending side gets no answer", _CHANNEL,
+        "self._limit_answer()", "self._close()", _BOUNDED, where="BoundedChannel.readConnectionLost",
+    ),
+    Plant(
+        "a connection to which nothing more can come stays open", _CHANNEL,
+        "self._close()", "pass", _BOUNDED, where="BoundedChannel._rein_in",
+    ),
+    Plant(
+        "an answer to a client that may be gone has no limit", _CHANNEL,
+        "self.setTimeout(REQUEST_TIME)", "pass", _BOUNDED, where="BoundedChannel._limit_answer",
+    ),
+    Plant(
         "all that arrives is parsed in one turn", _CHANNEL,
         "len(data) > _PIECE", "False", _BOUNDED, where="BoundedChannel._parse",
     ),
