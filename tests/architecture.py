@@ -113,7 +113,7 @@ WORLD = frozenset(
 
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
-    "blocking/reactor_thread.py": frozenset({"threading"}),
+    "blocking/reactor_thread.py": frozenset({"os", "threading"}),
     "authentication/sasl/production.py": frozenset({"secrets", "time"}),
     "security/files.py": frozenset({"os"}),
     "authorization/audit_file.py": frozenset({"os"}),

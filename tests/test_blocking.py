@@ -1,7 +1,10 @@
 """The blocking client on real bookies in its own reactor thread."""
 
+import os
 import signal
 import threading
+import warnings
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,29 @@ from .bounds import in_thread, join
 
 THREAD = ReactorThread()
 """One for all tests, as in a process of its own."""
+
+
+def _refusals(bk: BookKeeper, thread: ReactorThread) -> Iterator[str]:
+    """What a client, an iteration and a new client say in a process that has only a copy of their thread."""
+    for call in (
+        bk.create_ledger, lambda: list(bk.list_ledgers()), lambda: BookKeeper.connect("memory:", thread=thread),
+        partial(thread.reactor.callFromThread, print),
+    ):  # fmt: skip
+        try:
+            call()
+        except Exception as error:
+            yield f"{type(error).__name__}: {error}"
+
+
+def _fork() -> int:
+    """As :func:`os.fork`; the child ends by itself if it hangs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # this process has threads
+        pid = os.fork()
+    if not pid:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(5)
+    return pid
 
 
 class BlockingTests(SynchronousTestCase):
@@ -200,6 +226,34 @@ class ReactorThreadTests(SynchronousTestCase):
             THREAD.wait(nothing)
 
         self.assertRaises(IllegalOperationError, THREAD.wait, work)
+
+    def test_forked(self) -> None:
+        """In a process that was forked after the first call, calls are refused at once, of inherited objects too."""
+        thread = ReactorThread()
+        bk = BookKeeper.connect("memory:", thread=thread)
+        self.addCleanup(bk.close)
+        reading, writing = os.pipe()
+        pid = _fork()
+        if not pid:  # a failure must not reach the test runner, of which this is a copy
+            os.write(writing, "\n".join(_refusals(bk, thread)).encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as lines:
+            told = lines.read().splitlines()
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(len(told), 4, told)
+        for line in told:
+            self.assertRegex(line, "^IllegalOperationError: this process was forked .* method spawn or forkserver")
+        self.assertEqual(list(bk.list_ledgers()), [])
+
+    def test_forked_before(self) -> None:
+        """A process that was forked before the first call has a thread of its own."""
+        thread = ReactorThread()
+        pid = _fork()
+        if not pid:
+            with BookKeeper.connect("memory:", thread=thread) as bk:
+                os._exit(7 if list(bk.list_ledgers()) == [] else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 7)
 
     def test_interrupt(self) -> None:
         """Ctrl-C while a call waits cancels what it waits for and reaches the caller."""

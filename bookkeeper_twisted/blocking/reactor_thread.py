@@ -1,5 +1,10 @@
-"""A reactor in a daemon thread, and calls from other threads that wait for their results there."""
+"""A reactor in a daemon thread, and calls from other threads that wait for their results there.
 
+A forked process inherits the reactor, but not its thread, so calls there would wait for ever: they are refused.  A
+fresh reactor would not help: SQLite forbids that a forked process goes on with a database of its parent.
+"""
+
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -16,25 +21,50 @@ from ..python_logging import forward_to_logging
 
 T = TypeVar("T")
 
+_THREADLESS = (
+    "this process was forked after its first call of the blocking client: nothing of the client works in it; let "
+    "multiprocessing use the start method spawn or forkserver, or fork before the first call"
+)
+
+_starting = threading.RLock()
+"""Held while a thread is started, and while this process is forked, so that no child inherits half a start."""
+os.register_at_fork(before=_starting.acquire, after_in_parent=_starting.release, after_in_child=_starting.release)
+
+
+class _ThreadReactor(EPollReactor):
+    """A reactor that refuses calls from other threads where it has no thread: in a forked process.
+
+    :ivar thread: the thread that runs the reactor.
+    """
+
+    thread: threading.Thread
+
+    def callFromThread(self, f: Callable[..., Any], *args: object, **kwargs: object) -> None:
+        """Call in the thread of this reactor.
+
+        :raises IllegalOperationError: the thread is in the process from which this one was forked.
+        """
+        if not self.thread.is_alive():
+            raise IllegalOperationError(_THREADLESS)
+        super().callFromThread(f, *args, **kwargs)
+
 
 class ReactorThread:
     """A reactor in a daemon thread, started with its first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._reactor: Any = None
         self._thread: threading.Thread | None = None
 
     @property
     def reactor(self) -> Any:
         """The reactor, running."""
-        with self._lock:
+        with _starting:
             if self._reactor is None:
                 forward_to_logging()
-                self._reactor = EPollReactor()
-                self._thread = threading.Thread(
-                    target=self._reactor.run, args=(False,), name="bookkeeper", daemon=True
-                )  # fmt: skip
+                reactor = self._reactor = _ThreadReactor()
+                self._thread = threading.Thread(target=reactor.run, args=(False,), name="bookkeeper", daemon=True)
+                reactor.thread = self._thread
                 self._thread.start()
             return self._reactor
 
@@ -47,7 +77,7 @@ class ReactorThread:
         :raises TimeoutError: there was no result in time.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the timeout is negative, or not a number.
         :raises bookkeeper_twisted.errors.IllegalOperationError: called on the reactor's thread, which would wait for
-            itself.
+            itself; or this process was forked from one that had started the thread.
         """
         check_timeout(timeout)
         if threading.current_thread() is self._thread:
@@ -68,6 +98,7 @@ class ReactorThread:
         """Run ``work`` on the reactor's thread.
 
         :returns: its result to be, and what cancels it; both are for any thread.
+        :raises IllegalOperationError: this process was forked from one that had started the thread.
         """
         reactor = self.reactor
         outcome: Future[T] = Future()

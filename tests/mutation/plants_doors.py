@@ -83,6 +83,10 @@ PLANTS = (
         "PredicateResult.no", "PredicateResult.maybe", ["tests.test_python_logging"], where="_is_ours",
     ),
     Plant(
+        "a call in a forked process waits for ever", "blocking/reactor_thread.py",
+        "not self.thread.is_alive()", "False", ["tests.test_blocking"], where="_ThreadReactor.callFromThread",
+    ),
+    Plant(
         "a client of plain calls logs to nobody", "blocking/reactor_thread.py",
         "forward_to_logging()", "", ["tests.test_python_logging"], where="ReactorThread.reactor",
     ),
