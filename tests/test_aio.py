@@ -2,16 +2,23 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.aio import BookKeeper
+from bookkeeper_twisted.aio import BookKeeper, LedgerReader, LedgerWriter
 from bookkeeper_twisted.aio.reactor import acquire_reactor, release_reactor, result_of
 from bookkeeper_twisted.client.admin import cluster_admin
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.errors import ClientClosedError, InvalidMetadataUriError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import (
+    ClientClosedError,
+    IllegalOperationError,
+    InvalidMetadataUriError,
+    NoSuchLedgerMetadataError,
+)
 from bookkeeper_twisted.testing.cluster import aio_cluster
 
 
@@ -138,6 +145,44 @@ class ReactorTests(SynchronousTestCase):
             return sorted(calls)
 
         self.assertEqual(asyncio.run(run()), ["soon", "thread"])
+
+
+class OtherLoopTests(SynchronousTestCase):
+    """Objects that are used on another event loop than the one on which they were made."""
+
+    async def refused(self, bk: BookKeeper, ledger: LedgerWriter, reader: LedgerReader) -> None:
+        """Calls, iterations and closes are refused; a call that is let through gets no result here."""
+        calls: list[Callable[[], Awaitable[object]]] = [
+            bk.create_ledger, lambda: anext(bk.list_ledgers()), bk.close, ledger.close, reader.close,
+            lambda: ledger.append(b"x"), lambda: reader.read(0, 0), lambda: anext(aiter(reader)),
+            lambda: anext(reader.tail_batches()),
+        ]  # fmt: skip
+        for call in calls:
+            with self.assertRaisesRegex(IllegalOperationError, "^<aio .* was made on another event loop, and works on"):
+                await asyncio.wait_for(call(), 5)
+
+    def test_refused(self) -> None:
+        """Nothing is begun on another loop, while the own loop is open and after its end."""
+        clusters = AsyncExitStack()
+
+        async def begin() -> tuple[BookKeeper, LedgerWriter, LedgerReader]:
+            bk = await (await clusters.enter_async_context(aio_cluster())).connect()
+            ledger = await bk.create_ledger()
+            await ledger.append_many([b"a", b"b"])
+            return bk, ledger, await bk.open_ledger(ledger.ledger_id, recover=False)
+
+        async def end() -> None:
+            self.assertEqual([e.data async for e in reader], [b"a", b"b"][: reader.last_add_confirmed + 1])
+            self.assertEqual(await ledger.append(b"c"), 2)
+            self.assertEqual((await bk.create_ledger()).ledger_id, 1)
+            await clusters.aclose()
+
+        with asyncio.Runner() as own:
+            bk, ledger, reader = own.run(begin())
+            asyncio.run(self.refused(bk, ledger, reader))
+            self.assertEqual(ledger.last_add_pushed, 1)
+            own.run(end())
+        asyncio.run(self.refused(bk, ledger, reader))
 
 
 class ResultTests(SynchronousTestCase):

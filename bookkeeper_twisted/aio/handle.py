@@ -1,5 +1,9 @@
-"""The base classes of asyncio's objects, each of which waits for the calls of one of Twisted's."""
+"""The base classes of asyncio's objects, each of which waits for the calls of one of Twisted's.
 
+An object refuses calls on any event loop but the one on which it was made: only that loop runs its reactor.
+"""
+
+from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from types import TracebackType
@@ -7,6 +11,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from .. import client
 from ..client.steps import Iteration, take
+from ..errors import IllegalOperationError
 from ..ledger.entry_batch import EntryBatch
 from ..model import Entry
 from .reactor import LoopReactor, acquire_reactor, release_reactor, result_of
@@ -23,10 +28,35 @@ class Handle(Generic[InnerT]):
     def __init__(self, inner: InnerT) -> None:
         """:param inner: on a reactor that the running loop runs; closed with this object."""
         self._inner = inner
+        self._loop = get_running_loop()
+
+    @property
+    def _here(self) -> InnerT:
+        """The object inside, for a call on its event loop.
+
+        :raises IllegalOperationError: another loop runs.  A result would come, if at all, without waking that loop.
+        """
+        if get_running_loop() is not self._loop:
+            raise IllegalOperationError(f"{self!r} was made on another event loop, and works on that one alone")
+        return self._inner
+
+    async def _iterate(self, items: Iteration[T], at_once: int = 1) -> AsyncGenerator[T, None]:
+        """Iterate in asyncio over an iteration of Twisted; leaving the loop ends both.
+
+        :param items: an iteration of the object inside.
+        :param at_once: items that are waited for together.
+        """
+        self._here  # noqa: B018  # begins nothing on another event loop
+        try:
+            while part := await result_of(take(items, at_once)):
+                for item in part:
+                    yield item
+        finally:
+            await result_of(items.aclose())
 
     async def close(self) -> None:
         """Close the object inside."""
-        await result_of(self._inner.close())
+        await result_of(self._here.close())
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,25 +98,13 @@ class Connection(Handle[InnerT]):
 
     async def close(self) -> None:
         """Close the object inside, and release the reactor."""
+        inner = self._here
         try:
-            await super().close()
+            await result_of(inner.close())
         finally:
             reactor, self._reactor = self._reactor, None
             if reactor is not None:
                 await release_reactor(reactor)
-
-
-async def iterate(items: Iteration[T], at_once: int = 1) -> AsyncGenerator[T, None]:
-    """Iterate in asyncio over an iteration of Twisted; leaving the loop ends both.
-
-    :param at_once: items that are waited for together.
-    """
-    try:
-        while part := await result_of(take(items, at_once)):
-            for item in part:
-                yield item
-    finally:
-        await result_of(items.aclose())
 
 
 async def each(batches: AsyncGenerator[EntryBatch, None]) -> AsyncGenerator[Entry, None]:

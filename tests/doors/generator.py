@@ -250,7 +250,7 @@ def _aio_method(owner: str, member: Member) -> Iterator[str]:
         yield from (*doc, "        await super().close()")
     elif member.kind == "waits":
         yield _signature(f"async def {member.name}", parameters, member.result)
-        got = f"await result_of({call})"
+        got = f"await result_of({call.replace('_inner', '_here', 1)})"
         if member.result in HOMES:
             got = f"{member.result}({got})"
         line = f"        {'' if member.result == 'None' else 'return '}{got}"
@@ -268,7 +268,7 @@ def _aio_iteration(member: Member, call: str) -> str:
         return "self.entries()"
     if member.name in EACH:
         return f"each(self.{EACH[member.name]}({_passed(member)}))"
-    return f"iterate({call}, {AT_ONCE[member.name]})" if member.name in AT_ONCE else f"iterate({call})"
+    return f"self._iterate({call}, {AT_ONCE[member.name]})" if member.name in AT_ONCE else f"self._iterate({call})"
 
 
 def _blocking_method(owner: str, member: Member) -> Iterator[str]:
@@ -375,7 +375,7 @@ class Door:
                 sources.setdefault(home, set()).add(name)
         ours = {
             "collections.abc": ("AsyncGenerator", "Iterator"), "typing": ("Self",), "..": ("client",),
-            ".handle": ("Connection", "Handle", "each", "iterate"), ".reactor": ("result_of",),
+            ".handle": ("Connection", "Handle", "each"), ".reactor": ("result_of",),
             ".reactor_thread": ("SHARED_THREAD", "ReactorThread"),
         }  # fmt: skip
         used = {node.id for node in ast.walk(ast.parse(classes)) if isinstance(node, ast.Name)}

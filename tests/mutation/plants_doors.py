@@ -83,6 +83,18 @@ PLANTS = (
         "PredicateResult.no", "PredicateResult.maybe", ["tests.test_python_logging"], where="_is_ours",
     ),
     Plant(
+        "a call on another event loop waits for ever", "aio/handle.py",
+        "get_running_loop() is not self._loop", "False", ["tests.test_aio"], where="Handle._here",
+    ),
+    Plant(
+        "an iteration on another event loop waits for ever", "aio/handle.py",
+        "self._here", "", ["tests.test_aio"], where="Handle._iterate",
+    ),
+    Plant(
+        "a client is closed on another event loop", "aio/handle.py",
+        "self._here", "self._inner", ["tests.test_aio"], where="Connection.close",
+    ),
+    Plant(
         "a call in a forked process waits for ever", "blocking/reactor_thread.py",
         "not self.thread.is_alive()", "False", ["tests.test_blocking"], where="_ThreadReactor.callFromThread",
     ),
