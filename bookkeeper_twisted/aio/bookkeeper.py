@@ -63,7 +63,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.MetadataUnavailableError: the metadata store did not answer in time; if it is
             a MetadataOutcomeUnknownError, the ledger may have been created, empty.
         """
-        return LedgerWriter(await result_of(self._here.create_ledger(
+        return LedgerWriter(await result_of(self._on_own_loop.create_ledger(
             ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags, logger_context
         )))
 
@@ -81,7 +81,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :returns: the only writer of the ledger.
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
-        return AdvLedgerWriter(await result_of(self._here.create_ledger_adv(
+        return AdvLedgerWriter(await result_of(self._on_own_loop.create_ledger_adv(
             ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags,
             logger_context
         )))  # fmt: skip
@@ -111,7 +111,9 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: with ``recover=False``, too few bookies answered.
         """
-        return LedgerReader(await result_of(self._here.open_ledger(ledger_id, password, recover, logger_context)))
+        return LedgerReader(await result_of(self._on_own_loop.open_ledger(
+            ledger_id, password, recover, logger_context
+        )))
 
     async def delete_ledger(self, ledger_id: int, logger_context: Mapping[str, str] | None = None) -> None:
         """Delete a ledger.  Its bookies free the space when they next collect garbage.
@@ -121,7 +123,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
-        await result_of(self._here.delete_ledger(ledger_id, logger_context))
+        await result_of(self._on_own_loop.delete_ledger(ledger_id, logger_context))
 
     def list_ledgers(self) -> AsyncGenerator[int, None]:
         """Iterate over the ids of all ledgers in ascending order; raise an error if some ids cannot be listed.
@@ -137,7 +139,7 @@ class BookKeeper(Connection[client.BookKeeper]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: the id is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger does not exist.
         """
-        return await result_of(self._here.ledger_metadata(ledger_id))
+        return await result_of(self._on_own_loop.ledger_metadata(ledger_id))
 
     async def close(self) -> None:
         """Close all connections; if this is called again, return the same result.

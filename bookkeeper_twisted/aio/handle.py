@@ -31,7 +31,7 @@ class Handle(Generic[InnerT]):
         self._loop = get_running_loop()
 
     @property
-    def _here(self) -> InnerT:
+    def _on_own_loop(self) -> InnerT:
         """The object inside, for a call on its event loop.
 
         :raises IllegalOperationError: another loop runs.  A result would come, if at all, without waking that loop.
@@ -46,7 +46,7 @@ class Handle(Generic[InnerT]):
         :param items: an iteration of the object inside.
         :param at_once: items that are waited for together.
         """
-        self._here  # noqa: B018  # begins nothing on another event loop
+        self._on_own_loop  # noqa: B018  # begins nothing on another event loop
         try:
             while part := await result_of(take(items, at_once)):
                 for item in part:
@@ -56,7 +56,7 @@ class Handle(Generic[InnerT]):
 
     async def close(self) -> None:
         """Close the object inside."""
-        await result_of(self._here.close())
+        await result_of(self._on_own_loop.close())
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,7 +98,7 @@ class Connection(Handle[InnerT]):
 
     async def close(self) -> None:
         """Close the object inside, and release the reactor."""
-        inner = self._here
+        inner = self._on_own_loop
         try:
             await result_of(inner.close())
         finally:

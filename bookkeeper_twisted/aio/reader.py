@@ -58,7 +58,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
-        return await result_of(self._here.read(first, last))
+        return await result_of(self._on_own_loop.read(first, last))
 
     async def read_entry(self, entry_id: int) -> Entry:
         """Read one entry.
@@ -66,7 +66,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :param entry_id: id of the entry, from 0 to the LAC.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the entry, or its id is above the LAC.
         """
-        return await result_of(self._here.read_entry(entry_id))
+        return await result_of(self._on_own_loop.read_entry(entry_id))
 
     async def read_unconfirmed(self, first: int, last: int) -> list[Entry]:
         """Read entries even above the LAC; such entries may be unacknowledged, and a recovery may drop them.
@@ -78,7 +78,7 @@ class LedgerReader(Handle[client.LedgerReader]):
             above ``last``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned one of the entries.
         """
-        return await result_of(self._here.read_unconfirmed(first, last))
+        return await result_of(self._on_own_loop.read_unconfirmed(first, last))
 
     async def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> EntryBatch:
         """Read one or more consecutive entries from ``start`` upwards, perhaps fewer than requested.
@@ -90,7 +90,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :returns: the entries ``start .. batch.last``; the next read begins with ``batch.last + 1``.
         :raises bookkeeper_twisted.errors.BookKeeperError: no replica returned the first entry, or it is above the LAC.
         """
-        return await result_of(self._here.read_batch(start, max_count, max_size))
+        return await result_of(self._on_own_loop.read_batch(start, max_count, max_size))
 
     def batches(self, start: int = 0, end: int | None = None) -> AsyncGenerator[EntryBatch, None]:
         """Iterate over the entries ``start .. end`` in batches; read up to ``readAheadBytes`` bytes ahead.
@@ -150,7 +150,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.ReadError: too few bookies answered.
         """
-        return await result_of(self._here.read_last_add_confirmed())
+        return await result_of(self._on_own_loop.read_last_add_confirmed())
 
     async def try_read_last_add_confirmed(self) -> int:
         """Ask the bookies for the last add confirmed (LAC) until one knows a higher LAC than this reader.
@@ -158,7 +158,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :returns: the highest entry id that can be read, -1 if no entry can be read.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
         """
-        return await result_of(self._here.try_read_last_add_confirmed())
+        return await result_of(self._on_own_loop.try_read_last_add_confirmed())
 
     async def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> Confirmed:
         """Wait until an entry is confirmed, and read it.
@@ -170,7 +170,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument is not a number, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered, or no replica returned the entry.
         """
-        return await result_of(self._here.read_last_add_confirmed_and_entry(entry_id, timeout))
+        return await result_of(self._on_own_loop.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     async def close(self) -> None:
         """Close the reader, but not the ledger: later calls and outstanding reads raise LedgerClosedError."""

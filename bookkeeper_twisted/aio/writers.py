@@ -47,7 +47,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can replace a failed bookie.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries, for another reason.
         """
-        return await result_of(self._here.append(data))
+        return await result_of(self._on_own_loop.append(data))
 
     async def append_many(self, payloads: Sequence[bytes | bytearray | memoryview]) -> tuple[int, int]:
         """Append entries with consecutive ids: all of them, or none if one of them is refused.
@@ -60,7 +60,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
             payload is too large.
         :raises bookkeeper_twisted.errors.BookKeeperError: any of the other errors of :meth:`append`.
         """
-        return await result_of(self._here.append_many(payloads))
+        return await result_of(self._on_own_loop.append_many(payloads))
 
     @property
     def ledger_id(self) -> int:
@@ -84,7 +84,7 @@ class LedgerWriter(Handle[client.LedgerWriter]):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
-        await result_of(self._here.force())
+        await result_of(self._on_own_loop.force())
 
     async def close(self) -> None:
         """Close the ledger after its last confirmed entry; if this is called again, return the same result.
@@ -134,7 +134,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
             entry would have to wait for a lower id, and too many bytes wait for lower ids already.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
-        return await result_of(self._here.write(entry_id, data))
+        return await result_of(self._on_own_loop.write(entry_id, data))
 
     @property
     def ledger_id(self) -> int:
@@ -158,7 +158,7 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
 
         :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
         """
-        await result_of(self._here.force())
+        await result_of(self._on_own_loop.force())
 
     async def close(self) -> None:
         """Close the ledger after its last confirmed entry; if this is called again, return the same result.

@@ -250,7 +250,7 @@ def _aio_method(owner: str, member: Member) -> Iterator[str]:
         yield from (*doc, "        await super().close()")
     elif member.kind == "waits":
         yield _signature(f"async def {member.name}", parameters, member.result)
-        got = f"await result_of({call.replace('_inner', '_here', 1)})"
+        got = f"await result_of({call.replace('_inner', '_on_own_loop', 1)})"
         if member.result in HOMES:
             got = f"{member.result}({got})"
         line = f"        {'' if member.result == 'None' else 'return '}{got}"

@@ -84,15 +84,15 @@ PLANTS = (
     ),
     Plant(
         "a call on another event loop waits for ever", "aio/handle.py",
-        "get_running_loop() is not self._loop", "False", ["tests.test_aio"], where="Handle._here",
+        "get_running_loop() is not self._loop", "False", ["tests.test_aio"], where="Handle._on_own_loop",
     ),
     Plant(
         "an iteration on another event loop waits for ever", "aio/handle.py",
-        "self._here", "", ["tests.test_aio"], where="Handle._iterate",
+        "self._on_own_loop", "", ["tests.test_aio"], where="Handle._iterate",
     ),
     Plant(
         "a client is closed on another event loop", "aio/handle.py",
-        "self._here", "self._inner", ["tests.test_aio"], where="Connection.close",
+        "self._on_own_loop", "self._inner", ["tests.test_aio"], where="Connection.close",
     ),
     Plant(
         "a call in a forked process waits for ever", "blocking/reactor_thread.py",
