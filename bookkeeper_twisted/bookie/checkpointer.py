@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from ..errors import NO_FILES, NO_SPACE, StorageError
 from ..metrics import BookieMetrics
-from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
+from ..storage.interfaces import NO_INODES, ICheckpoint, ILedgerStorage, JournalPosition
 from .group_commit import GroupCommit
 from .interfaces import IStorageExecutor
 
@@ -190,6 +190,13 @@ def is_disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def is_out_of_inodes(error: BaseException | None) -> bool:
+    """Test whether an ``error`` of the storage is that of a disk that can have no more files."""
+    while error is not None and getattr(error, "strerror", "") != NO_INODES:
+        error = error.__cause__
+    return error is not None
 
 
 def is_out_of_files(error: BaseException | None) -> bool:

@@ -25,12 +25,12 @@ from ..protocol.server.limits import ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..security.principals import KINDS
-from ..storage.interfaces import ILedgerStorage
+from ..storage.interfaces import NO_INODES, ILedgerStorage
 from ..storage.journal.interfaces import IJournal
 from ..tracing.interfaces import ITracer
 from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions
-from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files
+from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files, is_out_of_inodes
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
@@ -44,6 +44,9 @@ T = TypeVar("T")
 NO_SPACE = "a checkpoint found no space"
 FAILED = "a checkpoint failed"
 """The reason for being read-only after a checkpoint has failed for another reason than disk space."""
+
+CHECKPOINT_REASONS = (NO_SPACE, NO_INODES, FAILED)
+"""The reasons for being read-only that a failed checkpoint gives; the next one that succeeds ends them."""
 
 
 @attrs.frozen
@@ -77,8 +80,8 @@ class Engine:
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
     :param on_failure: called once, when a journal fails.  The process must then end: no entry can be made durable any
         more.
-    :param on_checkpoint: called after each checkpoint with an empty text, or with :data:`NO_SPACE` or :data:`FAILED` if
-        it failed.
+    :param on_checkpoint: called after each checkpoint with an empty text, or with one of
+        :data:`CHECKPOINT_REASONS` if it failed.
     :param labels: Prometheus labels for the metrics of the ledger storage, with the paths of its directories.
     :ivar journal_groups: for each journal, the sizes and times of the newest groups of records that it wrote.
     """
@@ -235,5 +238,6 @@ class Engine:
         work.
         """
         if not is_out_of_files(error):
-            self._on_checkpoint(NO_SPACE if is_disk_full(error) else FAILED)
+            full = NO_INODES if is_out_of_inodes(error) else NO_SPACE
+            self._on_checkpoint(full if is_disk_full(error) else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))

@@ -20,6 +20,10 @@ REFUSED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
 They say nothing about the data: the same work may be done by another call.
 """
 
+NO_INODES = "no inodes are left"
+"""The text of the error of :meth:`IFileSystem.open` on a disk that can have no more files, although space may be free.
+"""
+
 
 class IFile(Interface):
     """An open file.  All methods block, and may raise :class:`OSError`; no method repeats a failed operation.

@@ -1,13 +1,14 @@
 """Checkpoints."""
 
 import errno
+from unittest.mock import patch
 
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE
-from bookkeeper_twisted.storage.interfaces import JournalPosition
+from bookkeeper_twisted.storage.interfaces import NO_INODES, JournalPosition
 
 from .rig import Rig, run
 
@@ -133,6 +134,18 @@ class CheckpointTests(SynchronousTestCase):
         self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertEqual((done, self.rig.checkpointed[4:], self.rig.failures), ([None], [""], []))
+
+    def test_no_inodes(self) -> None:
+        """A disk that can have no more files is told as such: its space may be free."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        error = OSError(errno.ENOSPC, NO_INODES, "/ledger0/current/lastId.tmp")
+        with patch.object(self.rig.disk, "open", side_effect=error):
+            self.checkpointer.checkpoint()
+            self.rig.drain()
+        self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertEqual(self.rig.checkpointed, [NO_INODES, ""])
 
     def test_no_descriptors(self) -> None:
         """Without file descriptors a checkpoint fails, and no disk is blamed; the next one makes good."""

@@ -13,6 +13,10 @@ _INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
 PLANTS = (
     Plant(
+        "a disk without inodes is said to have no space", "bookie/engine.py",
+        "is_out_of_inodes(error)", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
+    ),
+    Plant(
         "a compaction does not use the blocks that only root may take", "bookie/maintenance/compactor.py",
         "if self._borrows: ...", "if False: ...", _FULL_LIVES, where="Compactor._free",
     ),

@@ -34,7 +34,7 @@ from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, journal_name, without_current
 from ..admin import IBookieAdmin, Phase
-from ..engine import FAILED, NO_SPACE, Engine
+from ..engine import CHECKPOINT_REASONS, FAILED, Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
@@ -483,7 +483,7 @@ class BookieService(Service):
         self._flush_fails = reason == FAILED
         if self._flush_fails and self._registration is not None:
             self._registration.set_high_priority(False, reason)
-        for each in (NO_SPACE, FAILED):
+        for each in CHECKPOINT_REASONS:
             self._set_read_only(each, reason == each)
         self._disks.look()
 

@@ -17,7 +17,7 @@ from zope.interface import implementer
 
 from ...crc32c import Buffer
 from ...errors import DirectoryLockedError
-from ..interfaces import REFUSED, IFile, IFileSystem, ILock
+from ..interfaces import NO_INODES, REFUSED, IFile, IFileSystem, ILock
 from .proc_files import content_of, mounted_device, takes_reserved_blocks
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
@@ -83,6 +83,11 @@ class _Named:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = self.path
+
+
+def _has_no_inodes(directory: str) -> bool:
+    found = os.statvfs(directory)
+    return found.f_files > 0 and not found.f_favail  # a file system without a limit, such as btrfs, has 0 of 0
 
 
 @implementer(IFile)
@@ -399,7 +404,12 @@ class RealFileSystem:
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         # without O_NONBLOCK, opening a pipe would wait for a writer; for files the flag has no effect
         flags = self._access | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if create else 0)
-        fd = os.open(path, flags, PRIVATE_FILE)
+        try:
+            fd = os.open(path, flags, PRIVATE_FILE)
+        except OSError as error:
+            if error.errno == errno.ENOSPC and _has_no_inodes(os.path.dirname(os.path.abspath(path))):
+                error.strerror = NO_INODES
+            raise
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(errno.EINVAL, "Not a regular file", path)

@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Sequence
+from unittest.mock import patch
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -67,6 +68,25 @@ class NotAFileTests(SynchronousTestCase):
         for _ in range(5):
             self.assertRaises(OSError, RealFileSystem().open, pipe)
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+
+class InodeTests(SynchronousTestCase):
+    """Disks that can have no more files."""
+
+    def refusal(self, files: int, available: int) -> str:
+        """The error of a new file where the disk has so many inodes, and so many are available."""
+        usage = os.statvfs("/")
+        seen = os.statvfs_result((*usage[:5], files, available, available, *usage[8:]))
+        self.patch(os, "statvfs", lambda path: seen)
+        refused = OSError(errno.ENOSPC, "No space left on device", "new")
+        with patch.object(os, "open", side_effect=refused):
+            return str(self.assertRaises(OSError, RealFileSystem().open, "new", create=True))
+
+    def test_named(self) -> None:
+        """Without inodes the error names them, and is still that of a full disk; btrfs counts none."""
+        self.assertEqual(self.refusal(64, 0), "[Errno 28] no inodes are left: 'new'")
+        for files, available in ((64, 1), (0, 0)):
+            self.assertEqual(self.refusal(files, available), "[Errno 28] No space left on device: 'new'")
 
 
 class PrivacyTests(SynchronousTestCase):
