@@ -50,6 +50,7 @@ _OPTIONS = (
 )  # fmt: skip
 """The options that come before the command."""
 _HELP = ("-h", "-help", "--help", "help")
+_COMPLETION = "       completion bash  Print a script that completes commands and options in bash"
 
 
 class UsageError(Exception):
@@ -84,7 +85,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
     try:
         invocation = _taken_apart(arguments)
         if invocation.command in _HELP:
-            return _help(world, invocation.arguments)
+            return _help(world, [name for name in invocation.arguments if name not in _HELP])
         if invocation.command == "completion":
             return _completion(world, invocation.arguments)
         command = COMMANDS.get(invocation.command)
@@ -275,12 +276,15 @@ def _help(world: ShellWorld, names: Sequence[str]) -> int:
         for text in _described(COMMANDS[name]):
             world.out(text)
     if not names:
-        world.out("       completion bash  Print a script that completes commands and options in bash")
+        world.out(_COMPLETION)
     return OK
 
 
 def _completion(world: ShellWorld, arguments: Sequence[str]) -> int:
     """Print a script for bash that completes the commands and options of ``bookkeeper-twisted shell``."""
+    if any(argument in _HELP[:-1] for argument in arguments):
+        world.out(_COMPLETION)
+        return OK
     if list(arguments) != ["bash"]:
         raise UsageError("completion is made for bash: completion bash")
     for text in bash_script(COMMANDS, _OPTIONS).splitlines():

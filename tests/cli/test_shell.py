@@ -163,6 +163,17 @@ class HelpTests(ShellCase):
         self.assertEqual(self.shell("recover", "--help"), 0)
         self.assertEqual(self.printed, asked)
 
+    def test_help_itself(self) -> None:
+        """``help`` and ``completion``, which are no commands of a cluster, have help, too."""
+        self.assertEqual(self.shell("help"), 0)
+        everything = self.printed
+        for option in ("--help", "-help", "-h"):
+            self.assertEqual(self.shell("help", option), 0)
+            self.assertEqual(self.printed, everything)
+            self.assertEqual(self.shell("completion", option), 0)
+            self.assertEqual((self.printed, self.complaints), ([everything[-1]], []))
+            self.assertIn("completion bash", everything[-1])
+
     def test_commands(self) -> None:
         """The commands are these."""
         expected = (
