@@ -148,6 +148,7 @@ class PipelineTests(SparkCase):
         with closing(sqlite3.connect(index[0])) as opened, opened:
             chosen = (lost, striped.ledger_id)
             gone = opened.execute("DELETE FROM runs WHERE ledger IN (?, ?) RETURNING first, last", chosen).fetchall()
+            opened.execute("DELETE FROM state WHERE rowid = 3")  # numbers of rows, by which the start would miss them
         self.assertEqual(sum(last - first + 1 for first, last in gone), 3000 + 200)
         self.damage(log, b"1 1234" * 20)
         self.restart(0, 1)
