@@ -121,7 +121,7 @@ PLANTS = (
     ),
     Plant(
         "replaced states of ledgers are counted", "storage/index/state_writer.py",
-        "len(rows) - self._count([row.ledger_id for row in rows])", "len(rows)", _LOST, where="StateWriter.put",
+        "len(ledger_ids) - self._count(ledger_ids)", "len(ledger_ids)", _LOST, where="StateWriter.put",
     ),
     Plant(
         "the rest of a moved row is taken for a row of the next ledger", "storage/index/run_index.py",

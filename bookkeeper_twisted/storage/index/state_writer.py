@@ -4,7 +4,7 @@ A damaged ledger id can make a row look like the state of another ledger.  If a 
 nothing shows any more that a state, and perhaps a fence, is missing.  So each row is read before it is changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ...errors import DamageError
@@ -29,8 +29,9 @@ class StateWriter:
         self._connection = connection
 
     def put(self, rows: Sequence[LedgerRow]) -> None:
-        """Store the states ``rows``, each of another ledger; they replace the stored states of these ledgers."""
-        self.change += len(rows) - self._count([row.ledger_id for row in rows])
+        """Store the states ``rows``; they replace the stored states of the same ledgers."""
+        ledger_ids = {row.ledger_id for row in rows}
+        self.change += len(ledger_ids) - self._count(ledger_ids)
         self._connection.executemany(_PUT, map(ledger_values, rows))
 
     def delete(self, ledger_ids: Sequence[int]) -> None:
@@ -42,15 +43,16 @@ class StateWriter:
         for ledger_id in ledger_ids:
             self.change -= self._connection.execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,)).rowcount
 
-    def _count(self, ledger_ids: Sequence[int]) -> int:
+    def _count(self, ledger_ids: Iterable[int]) -> int:
         """Return how many of the given ledgers have a stored state; if one of these is damaged, mark the index."""
         ids, count = iter(ledger_ids), 0
         while part := [*islice(ids, _TOGETHER)]:
             query = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger IN ({', '.join('?' * len(part))})"
             try:
                 with storage_errors("index"):
-                    for values in self._connection.execute(query, part).fetchall():
-                        count += 1
+                    found = self._connection.execute(query, part).fetchall()
+                    count += len(found)
+                    for values in found:
                         ledger_from(values)
             except DamageError:
                 mark_misled(self._connection)

@@ -64,6 +64,15 @@ class TotalsTests(InADirectory):
                 self.assertEqual(_totals(index), tuple(count_rows(index._writer)), f"seed {seed}, commit {number}")
             index.close()
 
+    def test_states(self) -> None:
+        """A state that is stored twice by one commit counts once, and states beside a damaged one count."""
+        index = self.new()
+        index.commit(IndexBatch(ledgers=[_state(ledger_id) for ledger_id in (1, 2, 2, 3)]))
+        self.assertEqual(_totals(index), (0, 3, 0))
+        index._writer.execute("UPDATE ledgers SET crc = crc + 1 WHERE ledger = 1")
+        index.commit(IndexBatch(ledgers=[_state(ledger_id) for ledger_id in (1, 2, 3, 4)]))
+        self.assertEqual(_totals(index), (0, 4, 0))
+
     def test_of_earlier_versions(self) -> None:
         """A file without them, or with the list that earlier versions write instead, gets them by the next commit."""
         index = self.new()
