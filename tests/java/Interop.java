@@ -310,6 +310,9 @@ public class Interop {
         configuration.setZkTimeout(4000);
         configuration.setOpenLedgerRereplicationGracePeriod("500");
         configuration.setRwRereplicateBackoffMs(200);
+        // A failed repair is begun again after 1/32 of this, which doubles with each failure.  With the default of
+        // five minutes, a ledger whose repair failed four times would take longer than a test may.
+        configuration.setLockReleaseOfFailedLedgerGracePeriod("6400");
         return configuration;
     }
 
