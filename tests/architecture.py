@@ -137,7 +137,7 @@ DOORS: dict[str, frozenset[str]] = {
     "sqlite_files.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
-    "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
+    "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "time", "uuid"}),
     "spark/messages.py": frozenset({"os"}),
     "spark/main.py": frozenset({"os", "pathlib", "time"}),
     "spark/task/pacing.py": frozenset({"time"}),

@@ -64,6 +64,15 @@ run()
 """
 
 
+_HOLDER = """
+import sqlite3
+db = sqlite3.connect(sys.argv[1].removeprefix("sqlite:///"), isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
 class _Child(ProcessProtocol):
     """A process whose output is collected.
 
@@ -129,6 +138,20 @@ class ProcessTests(TestCase):
         await child.line
         reason = await child.ended.addBoth(lambda outcome: outcome.value if isinstance(outcome, Failure) else outcome)
         self.assertEqual(reason.exitCode, 1)
+
+    async def test_stopped_in_a_transaction(self) -> None:
+        """A process that was stopped in a write transaction holds up writes alone, which go on when it is gone."""
+        driver = await self._driver()
+        child, process = self._spawn(_HOLDER)
+        await child.line
+        process.signalProcess(signal.SIGSTOP)
+        writing = Deferred.fromCoroutine(driver.ledgers.generate_id())
+        self.assertEqual(await driver.registration.writable_bookies(), set())
+        self.assertEqual([i async for i in driver.ledgers.ledger_ids()], [])
+        self.assertFalse(writing.called)
+        process.signalProcess(signal.SIGKILL)
+        await child.ended.addErrback(lambda reason: None)
+        self.assertEqual(await writing, 0)
 
     async def test_killed_bookie(self) -> None:
         """A bookie killed without warning is gone for its watchers, and its successor registers at once."""

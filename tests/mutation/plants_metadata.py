@@ -7,6 +7,8 @@ _FULL = ["tests.metadata.embedded.test_sqlite_reserve"]
 _LOOP = ["tests.metadata.test_update_loop"]
 _SESSIONS = ["tests.metadata.embedded.test_sqlite_sessions", "tests.metadata.embedded.test_sqlite"]
 _WATCHES = ["tests.metadata.test_watches"]
+_WORKERS = ["tests.metadata.embedded.test_workers"]
+_LOCKED = "tests.metadata.embedded.test_sqlite.LockedTests"
 _CONTRACT = ["tests.metadata.embedded.test_memory", "tests.metadata.embedded.test_ledgers"]
 _REPAIRS = "tests.spark.pipelines.test_repairs"
 _ZK = ["tests.metadata.zookeeper"]
@@ -69,8 +71,11 @@ PLANTS = (
         where="SqliteStore",
     ),
     Plant(
-        "the list of bookies takes space", "metadata/embedded/sqlite_store.py",
-        "with suppress(MetadataSpaceError): ...", "if True: ...", _FULL, where="SqliteStore._remove_dead",
+        "the list of bookies changes the store", "metadata/embedded/sqlite_store.py",
+        "rows = self._live(self._run('SELECT bookie_id, read_only, session FROM registrations'))",
+        "self._remove_dead('registrations')\n"
+        "rows = self._live(self._run('SELECT bookie_id, read_only, session FROM registrations'))",
+        _FULL, where="SqliteStore.bookies",
     ),
     Plant(
         "a change for which there is no space leaves its transaction open", "metadata/embedded/sqlite_store.py",
@@ -204,18 +209,24 @@ PLANTS = (
     ),
     Plant(
         "a bookie id is taken from a living session", "metadata/embedded/sqlite_store.py",
-        "session != self._sessions.session_id and self._is_alive(session)", "False", _STORE + _CONTRACT,
-        where="SqliteStore.register",
-    ),
-    Plant(
-        "a bookie id of a dead session stays taken", "metadata/embedded/sqlite_store.py",
-        "session != self._sessions.session_id and self._is_alive(session)", "session != self._sessions.session_id",
+        'self._run("SELECT 1 FROM registrations WHERE bookie_id = ? AND session <> ?", bookie_id, own)', "False",
         _STORE + _CONTRACT, where="SqliteStore.register",
     ),
     Plant(
+        "a bookie id of a dead session stays taken", "metadata/embedded/sqlite_store.py",
+        'self._remove_dead("registrations")', "pass", _STORE + _CONTRACT, where="SqliteStore.register",
+    ),
+    Plant(
+        "a replication lock of a dead session stays taken", "metadata/embedded/sqlite_store.py",
+        'self._remove_dead("replication_locks")', "pass", _STORE + _CONTRACT, where="SqliteStore.lock_ledger",
+    ),
+    Plant(
+        "votes of dead sessions are kept for ever", "metadata/embedded/sqlite_store.py",
+        'self._remove_dead("auditor_votes")', "pass", _STORE, where="SqliteStore.vote",
+    ),
+    Plant(
         "dead bookies are seen", "metadata/embedded/sqlite_store.py",
-        "dead = {session for session in sessions if not self._is_alive(session)}", "dead: set[str] = set()",
-        _STORE + _CONTRACT, where="SqliteStore._remove_dead",
+        "self._sessions.is_alive(session)", "True", _STORE + _CONTRACT, where="SqliteStore._live",
     ),
     Plant(
         "a session is dead while its process lives", "metadata/embedded/sqlite_sessions.py",
@@ -392,22 +403,60 @@ PLANTS = (
     ),
     Plant(
         "a call to an embedded store waits for ever", "metadata/embedded/session.py",
-        "self._limit is not None", "False", ["tests.metadata.embedded.test_session"], where="EmbeddedSession._call",
+        "self._limit is not None", "False", ["tests.metadata.embedded.test_session"], where="EmbeddedSession._answer",
     ),
     Plant(
         "a call that nobody waits for is made", "metadata/embedded/workers.py",
-        "None if wanted.called else work(*args)", "work(*args)", ["tests.metadata.embedded.test_workers"],
-        where="ThreadWorker.call.in_its_turn",
+        "if wanted.called:\n    return", "", _WORKERS, where="ThreadWorker._run",
+    ),
+    Plant(
+        "a read waits behind a write that waits", "metadata/embedded/workers.py",
+        "reads = list(self._reads)", "reads = []", [f"{_LOCKED}.test_reads"], where="ThreadWorker.serve_reads",
+    ),
+    Plant(
+        "a read that was served early is served again", "metadata/embedded/workers.py",
+        "self._reads.pop(wanted)()", "self._reads[wanted]()", _WORKERS, where="ThreadWorker.serve_reads",
+    ),
+    Plant(
+        "a read that waits serves other reads", "metadata/embedded/workers.py",
+        "change is None", "self._reads is None", _WORKERS, where="ThreadWorker.serve_reads",
+    ),
+    Plant(
+        "a write that was given up is made later", "metadata/embedded/workers.py",
+        "change.called", "False", [f"{_LOCKED}.test_given_up"], where="ThreadWorker.serve_reads",
+    ),
+    Plant(
+        "a late read may have changed the store", "metadata/embedded/session.py",
+        "MetadataUnavailableError", "MetadataOutcomeUnknownError", ["tests.metadata.embedded.test_session"],
+        where="EmbeddedSession.read",
+    ),
+    Plant(
+        "reads are served as changes", "metadata/embedded/session.py",
+        "self._worker.read(method, *args)", "self._worker.call(method, *args)", [f"{_LOCKED}.test_reads"],
+        where="EmbeddedSession.read",
+    ),
+    Plant(
+        "a waiting write of a driver serves no reads", "metadata/embedded/sqlite.py",
+        "worker.serve_reads", "lambda: None", [f"{_LOCKED}.test_reads"], where="_store",
+    ),
+    Plant(
+        "a statement is repeated without its transaction", "metadata/embedded/sqlite_store.py",
+        "in_transaction or monotonic() >= until", "monotonic() >= until", _STORE, where="SqliteStore._run",
+    ),
+    Plant(
+        "a recovery of the store's log is not waited for", "metadata/embedded/sqlite_store.py",
+        'getattr(error, "sqlite_errorcode", 0) & 255', 'getattr(error, "sqlite_errorcode", 0)', _STORE,
+        where="SqliteStore._errors",
     ),
     Plant(
         "a store goes on in a file that was removed", "metadata/embedded/sqlite_store.py",
-        "not self._db.in_transaction and file_identity(self._path) != self._identity", "False", _STORE,
+        "not in_transaction and file_identity(self._path) != self._identity", "False", _STORE,
         where="SqliteStore._run",
     ),
     Plant(
         "a store that is locked is an error like any other", "metadata/embedded/sqlite_store.py",
-        'getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY',
-        'getattr(error, "sqlite_errorcode", None) is NotImplemented', _STORE, where="SqliteStore._errors",
+        'getattr(error, "sqlite_errorcode", 0) & 255 == sqlite3.SQLITE_BUSY', "error is NotImplemented", _STORE,
+        where="SqliteStore._errors",
     ),
     Plant(
         "a client knows no bookies when it is connected", "client/bookkeeper.py",

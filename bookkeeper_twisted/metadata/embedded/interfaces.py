@@ -30,7 +30,22 @@ class IWorker(Interface):
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
         """Run ``work(*args)`` after all earlier work; the Deferred fires with the result on the reactor thread.
 
-        If the caller cancels the Deferred, work that has already begun continues, and its result is ignored.
+        If the caller cancels the Deferred, work that has already begun continues, and its result is ignored.  But work
+        that waits for another process is ended by the next :meth:`serve_reads`.
+        """
+
+    def read(work: Callable[..., T], *args: object) -> "Deferred[T]":
+        """Run ``work(*args)``, which changes nothing in the store, like :meth:`call`, but not always in its turn.
+
+        While earlier work waits for another process, the worker runs ``work`` first.
+        """
+
+    def serve_reads() -> None:
+        """Run all submitted reads now; only work that waits for another process calls this, between two attempts.
+
+        If the work that waits is a read, do nothing.
+
+        :raises twisted.internet.defer.CancelledError: the caller has cancelled the work that waits.
         """
 
     def stop() -> None:
@@ -39,6 +54,8 @@ class IWorker(Interface):
 
 class IMetadataStore(Interface):
     """One session on an embedded store.  All methods block, so only a worker calls them.  Values are encoded bytes.
+
+    A method that returns stored data does not change the store, so :meth:`IWorker.read` may call it.
 
     Methods raise the same errors as :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
     :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`.  If the store itself fails, they raise

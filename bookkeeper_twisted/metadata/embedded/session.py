@@ -55,7 +55,7 @@ class EmbeddedSession:
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
         self._state = "open"
-        return await self._call(self.store.open, self.watches.wake, self._expiry.call)
+        return await self._change(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
         """Wait for the calls in progress, then end the session; do nothing if the session is closed."""
@@ -76,22 +76,33 @@ class EmbeddedSession:
         return self._expiry.add(listener)
 
     async def read(self, method: Callable[..., T], *args: object) -> T:
-        """Call a ``method`` of the store on the worker, with ``args``.
+        """Call a ``method`` of the store that changes nothing on the worker, with ``args``.
 
-        :raises MetadataUnavailableError: another process kept the store locked for too long.
+        :raises MetadataUnavailableError: the store did not answer in time.
         :raises MetadataError: the session is not open.
         """
-        if self._state != "open":
-            raise MetadataError(f"{self.uri} is {self._state}")
-        return await self._call(method, *args)
+        self._check_open()
+        return await self._answer(self._worker.read(method, *args), MetadataUnavailableError, method, args)
 
-    async def _call(self, method: Callable[..., T], *args: object) -> T:
+    async def _change(self, method: Callable[..., T], *args: object) -> T:
+        return await self._answer(self._worker.call(method, *args), MetadataOutcomeUnknownError, method, args)
+
+    async def _answer(
+        self, called: "Deferred[T]", late: type[MetadataError], method: Callable[..., T], args: tuple[object, ...]
+    ) -> T:
+        """Wait for the result of a call, and add what was ``called`` to the text of an error.
+
+        :param late: the type of the error if the store does not answer in time.
+        """
         asked = " ".join(
             [method.__name__.replace("_", " "), *[str(each) for each in args[:1] if type(each) in (int, str)]]
         )
-        called: Deferred[T] = self._worker.call(method, *args)
+
+        def too_late(result: object, seconds: float) -> Any:
+            raise late(f"{self.uri}: the store has not answered within {seconds:g} s")
+
         if self._limit is not None:
-            called.addTimeout(self._limit, self.clock, self._too_late)
+            called.addTimeout(self._limit, self.clock, too_late)
         try:
             return await called
         except MetadataOutcomeUnknownError as error:
@@ -99,16 +110,19 @@ class EmbeddedSession:
         except MetadataUnavailableError as error:
             raise MetadataUnavailableError(f"{error}; {asked!r} was not done") from error
 
-    def _too_late(self, result: object, seconds: float) -> Any:
-        raise MetadataOutcomeUnknownError(f"{self.uri}: the store has not answered within {seconds:g} s")
+    def _check_open(self) -> None:
+        if self._state != "open":
+            raise MetadataError(f"{self.uri} is {self._state}")
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
         """Run ``method``, which changes the store, on the worker; then schedule a new read of all watched values.
 
         :raises MetadataUnavailableError: another process kept the store locked for too long.
+        :raises MetadataOutcomeUnknownError: the store did not answer in time; the change may have been made or not.
         :raises MetadataError: the session is not open.
         """
-        result = await self.read(method, *args)
+        self._check_open()
+        result = await self._change(method, *args)
         self.watches.wake()
         return result
 

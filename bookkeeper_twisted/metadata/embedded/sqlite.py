@@ -19,9 +19,9 @@ from .sqlite_sessions import SessionFiles
 from .sqlite_store import SqliteStore
 
 PATIENCE = 0.8
-"""The fraction of a call's time limit for which SQLite waits for the locks of other processes.
+"""The fraction of a call's time limit for which the store waits for the locks of other processes.
 
-It is less than 1, so that SQLite reports the lock before the call itself times out.
+It is less than 1, so that the store reports the lock before the call itself times out.
 """
 
 POLL_INTERVAL = 0.25
@@ -53,7 +53,7 @@ def sqlite_driver(
     :param limit: maximum number of seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """
-    return EmbeddedDriver(clock, uri, _store(uri, creation, limit), worker, POLL_INTERVAL, limit)
+    return EmbeddedDriver(clock, uri, _store(uri, worker, creation, limit), worker, POLL_INTERVAL, limit)
 
 
 def sqlite_admin(
@@ -67,9 +67,9 @@ def sqlite_admin(
     :param limit: maximum number of seconds that a call may take.
     :raises InvalidMetadataUriError: the URI has no path.
     """
-    return EmbeddedAdmin(clock, uri, _store(uri, creation, limit), worker, limit)
+    return EmbeddedAdmin(clock, uri, _store(uri, worker, creation, limit), worker, limit)
 
 
-def _store(uri: str, creation: Creation, limit: float) -> SqliteStore:
+def _store(uri: str, worker: IWorker, creation: Creation, limit: float) -> SqliteStore:
     path = path_of_uri(uri)
-    return SqliteStore(path, SessionFiles(f"{path}-sessions"), creation, PATIENCE * limit)
+    return SqliteStore(path, SessionFiles(f"{path}-sessions"), creation, PATIENCE * limit, worker.serve_reads)

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from zope.interface import implementer
@@ -35,11 +36,10 @@ _TABLES = (
     """CREATE TABLE bookkeeper_store (
         schema_version INTEGER NOT NULL, instance_id TEXT NOT NULL, next_ledger_id INTEGER NOT NULL)""",
     """CREATE TABLE registrations (
-        bookie_id TEXT PRIMARY KEY, read_only INTEGER NOT NULL, session TEXT NOT NULL, info BLOB NOT NULL
-    ) WITHOUT ROWID""",
+        bookie_id TEXT PRIMARY KEY, read_only INTEGER NOT NULL,
+        session TEXT NOT NULL, info BLOB NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE cookies (
-        bookie_id TEXT PRIMARY KEY, version INTEGER NOT NULL, cookie BLOB NOT NULL
-    ) WITHOUT ROWID""",
+        bookie_id TEXT PRIMARY KEY, version INTEGER NOT NULL, cookie BLOB NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE ledgers (
         ledger_id INTEGER PRIMARY KEY, version INTEGER NOT NULL, metadata BLOB NOT NULL)""",
     """CREATE TABLE replication_marks (
@@ -51,13 +51,13 @@ _TABLES_SINCE_3 = (
     """CREATE TABLE auditor_votes (
         number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL UNIQUE, candidate TEXT NOT NULL)""",
     """CREATE TABLE autorecovery_settings (
-        name TEXT PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL
-    ) WITHOUT ROWID""",
+        name TEXT PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID""",
     "ALTER TABLE bookkeeper_store ADD COLUMN mark_changes INTEGER NOT NULL DEFAULT 0",
 )
 _OF_SESSIONS = ("registrations", "replication_locks", "auditor_votes")
 _OF_USERS = ("cookies", "ledgers", "replication_marks", "autorecovery_settings")
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+_ATTEMPT = 0.01  # seconds for which SQLite waits for a lock of another process before reads are served
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,20 +83,24 @@ class SqliteStore:
     """One driver's session on a metadata store in a SQLite file.
 
     A registration contains the id of its session, and is valid while the process of this session lives.  After the
-    process has died, the next session that reads the registration deletes it.
+    process has died, the next registration of any bookie deletes it.  Locks and votes are treated in the same way.
 
     :ivar reserve: disk space for use when the disk is full; all changes may use it except the creation of ledgers and
         :meth:`format`.
     :param path: path of the file; a missing folder is created.
     :param patience: maximum number of seconds that a call waits for the write transactions of other processes.
+    :param while_locked: called again and again while a call waits for another process, outside of any transaction; it
+        may read the store.  If it raises an error, the call ends with this error and changes nothing.
     """
 
     def __init__(
-        self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS, patience: float = 24.0
-    ) -> None:
+        self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS, patience: float = 24.0,
+        while_locked: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self.reserve = StoreReserve(path)
         self._path = path
         self._patience = patience
+        self._while_locked = while_locked
         self._identity: tuple[int, int] | None = None
         self._creation = creation
         self._made = False
@@ -122,9 +126,7 @@ class SqliteStore:
                     raise MetadataError(f"{text}: put the file back, or remove that one to begin with an empty store")
                 self._begin_session()
                 make_private_file(self._path)  # private: the file contains the passwords of ledgers
-                self._db = sqlite3.connect(
-                    self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
-                )
+                self._db = sqlite3.connect(self._path, timeout=_ATTEMPT, isolation_level=None, check_same_thread=False)
                 self._identity = file_identity(self._path)
                 self._made = self._initialize()
                 self.reserve.fill()
@@ -213,19 +215,15 @@ class SqliteStore:
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
         found = self._run("SELECT schema_version FROM bookkeeper_store")
-        if found == [(2,)]:
-            found = self._add_autorecovery()
+        if found == [(2,)]:  # version 3 adds auditor votes and settings
+            with self._transaction():
+                for statement in _TABLES_SINCE_3:
+                    self._run(statement)
+                self._run("UPDATE bookkeeper_store SET schema_version = ?", SCHEMA_VERSION)
+            found = [(SCHEMA_VERSION,)]
         if found != [(SCHEMA_VERSION,)]:
             raise MetadataError(f"{self._path}: schema version {found}, this program knows {SCHEMA_VERSION}")
         return not tables
-
-    def _add_autorecovery(self) -> list[Any]:
-        """Upgrade the schema from version 2 to 3, which adds auditor votes and settings; return the new version."""
-        with self._transaction():
-            for statement in _TABLES_SINCE_3:
-                self._run(statement)
-            self._run("UPDATE bookkeeper_store SET schema_version = ?", SCHEMA_VERSION)
-        return [(SCHEMA_VERSION,)]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -233,7 +231,7 @@ class SqliteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:  # extended codes have more bits
                 text = f"{self._path}: another process has had the store locked for {self._patience:g} s"
                 raise MetadataUnavailableError(text) from error
             if getattr(error, "sqlite_errorcode", None) in _FULL or getattr(error, "errno", None) in NO_SPACE:
@@ -243,11 +241,19 @@ class SqliteStore:
     def _run(self, statement: str, *values: object) -> list[Any]:
         if self._db is None:
             raise MetadataError(f"{self._path}: not open")
-        if not self._db.in_transaction and file_identity(self._path) != self._identity:
+        in_transaction = self._db.in_transaction
+        if not in_transaction and file_identity(self._path) != self._identity:
             # The file was removed or replaced.  SQLite would change the old file, which no other process can open.
             raise MetadataUnavailableError(f"{self._path}: the file of the open store was removed or replaced")
-        with self._errors():
-            return self._db.execute(statement, values).fetchall()
+        until = monotonic() + self._patience
+        while True:
+            try:
+                with self._errors():
+                    return self._db.execute(statement, values).fetchall()
+            except MetadataUnavailableError:  # another process has the lock, so nothing was done
+                if in_transaction or monotonic() >= until:
+                    raise
+            self._while_locked()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -279,12 +285,12 @@ class SqliteStore:
 
     @_with_reserve
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
+        own = self._sessions.session_id
         with self._transaction():
-            for (session,) in self._run("SELECT session FROM registrations WHERE bookie_id = ?", bookie_id):
-                if session != self._sessions.session_id and self._is_alive(session):
-                    raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
-            row = bookie_id, read_only, self._sessions.session_id, info
-            self._run("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?)", *row)
+            self._remove_dead("registrations")
+            if self._run("SELECT 1 FROM registrations WHERE bookie_id = ? AND session <> ?", bookie_id, own):
+                raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
+            self._run("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?)", bookie_id, read_only, own, info)
 
     @_with_reserve
     def unregister(self, bookie_id: str) -> None:
@@ -292,20 +298,26 @@ class SqliteStore:
         self._run("DELETE FROM registrations WHERE bookie_id = ? AND session = ?", bookie_id, own)
 
     def bookies(self) -> tuple[frozenset[str], frozenset[str]]:
-        rows = self._run("SELECT bookie_id, read_only, session FROM registrations")
-        dead = self._remove_dead("registrations", {session for *_, session in rows})
-        live = [(bookie_id, read_only) for bookie_id, read_only, session in rows if session not in dead]
-        return frozenset(b for b, ro in live if not ro), frozenset(b for b, ro in live if ro)
+        rows = self._live(self._run("SELECT bookie_id, read_only, session FROM registrations"))
+        return frozenset(b for b, ro, _ in rows if not ro), frozenset(b for b, ro, _ in rows if ro)
 
     def service_info(self, bookie_id: str) -> bytes:
-        for info, session in self._run("SELECT info, session FROM registrations WHERE bookie_id = ?", bookie_id):
-            if self._is_alive(session):
-                return bytes(info)
+        rows = self._run("SELECT info, session FROM registrations WHERE bookie_id = ?", bookie_id)
+        for info, _ in self._live(rows):
+            return bytes(info)
         raise MetadataError(f"bookie {bookie_id} is not registered")
 
-    def _is_alive(self, session: str) -> bool:
+    def _live(self, rows: list[Any]) -> list[Any]:
+        """Return those of the ``rows`` whose last column is the id of a live session."""
         with self._errors():
-            return self._sessions.is_alive(session)
+            live = {session for session in {row[-1] for row in rows} if self._sessions.is_alive(session)}
+        return [row for row in rows if row[-1] in live]
+
+    def _remove_dead(self, table: str) -> None:
+        """Delete the rows of dead sessions from a ``table``; the caller has begun a transaction."""
+        sessions = self._run(f"SELECT DISTINCT session FROM {table}")
+        for dead in set(sessions) - set(self._live(sessions)):
+            self._run(f"DELETE FROM {table} WHERE session = ?", *dead)
 
     # -- cookies --
 
@@ -416,13 +428,13 @@ class SqliteStore:
     def lock_ledger(self, ledger_id: int, holder: str) -> bool:
         own = self._sessions.session_id
         with self._transaction():
+            self._remove_dead("replication_locks")
             query = "SELECT session, holder FROM replication_locks WHERE ledger_id = ?"
             for session, found in self._run(query, ledger_id):
                 if session == own:
                     return False
-                if self._is_alive(session):
-                    raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")
-            self._run("INSERT OR REPLACE INTO replication_locks VALUES (?, ?, ?)", ledger_id, own, holder)
+                raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")
+            self._run("INSERT INTO replication_locks VALUES (?, ?, ?)", ledger_id, own, holder)
             return True
 
     @_with_reserve
@@ -436,9 +448,8 @@ class SqliteStore:
         self._run("UPDATE replication_locks SET holder = ? WHERE ledger_id = ? AND session = ?", text, ledger_id, own)
 
     def locks(self) -> dict[int, str]:
-        rows = self._run("SELECT ledger_id, holder, session FROM replication_locks ORDER BY ledger_id")
-        dead = self._remove_dead("replication_locks", {session for *_, session in rows})
-        return {ledger_id: holder for ledger_id, holder, session in rows if session not in dead}
+        rows = self._live(self._run("SELECT ledger_id, holder, session FROM replication_locks ORDER BY ledger_id"))
+        return {ledger_id: holder for ledger_id, holder, _ in rows}
 
     def replication_state(self) -> object:
         return self._run("SELECT mark_changes FROM bookkeeper_store"), list(self.locks())
@@ -449,6 +460,7 @@ class SqliteStore:
     def vote(self, candidate: str) -> int:
         own = self._sessions.session_id
         with self._transaction():
+            self._remove_dead("auditor_votes")
             self._run("INSERT OR IGNORE INTO auditor_votes (session, candidate) VALUES (?, ?)", own, candidate)
             ((number,),) = self._run("SELECT number FROM auditor_votes WHERE session = ?", own)
             return int(number)
@@ -458,9 +470,8 @@ class SqliteStore:
         self._run("DELETE FROM auditor_votes WHERE session = ?", self._sessions.session_id)
 
     def votes(self) -> list[tuple[int, str]]:
-        rows = self._run("SELECT number, candidate, session FROM auditor_votes ORDER BY number")
-        dead = self._remove_dead("auditor_votes", {session for *_, session in rows})
-        return [(number, candidate) for number, candidate, session in rows if session not in dead]
+        rows = self._live(self._run("SELECT number, candidate, session FROM auditor_votes ORDER BY number"))
+        return [(number, candidate) for number, candidate, _ in rows]
 
     def read_setting(self, name: str) -> Versioned[bytes] | None:
         for value, version in self._run("SELECT value, version FROM autorecovery_settings WHERE name = ?", name):
@@ -481,18 +492,6 @@ class SqliteStore:
     @_with_reserve
     def clear_settings(self) -> None:
         self._run("DELETE FROM autorecovery_settings")
-
-    def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
-        """Find the dead sessions, and delete their rows from a ``table``; if the disk is full, keep the rows.
-
-        :param sessions: ids of dead and live sessions.
-        :returns: the ids of the dead sessions.
-        """
-        dead = {session for session in sessions if not self._is_alive(session)}
-        with suppress(MetadataSpaceError):
-            for session in dead:
-                self._run(f"DELETE FROM {table} WHERE session = ?", session)
-        return dead
 
 
 def _check_version(what: str, found: int, expected: int) -> None:

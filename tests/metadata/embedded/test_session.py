@@ -6,7 +6,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import MetadataError, MetadataOutcomeUnknownError, MetadataSerializationError
+from bookkeeper_twisted.errors import (
+    MetadataError,
+    MetadataOutcomeUnknownError,
+    MetadataSerializationError,
+    MetadataUnavailableError,
+)
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.session import EmbeddedSession
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
@@ -22,6 +27,8 @@ class _Stuck:
         """Takes one more."""
         self.calls.append(Deferred())
         return self.calls[-1]
+
+    read = call
 
     def answer(self, value: object) -> None:
         """Ends the first one."""
@@ -64,6 +71,21 @@ class EmbeddedSessionTests(SynchronousTestCase):
             "sqlite:////x: the store has not answered within 30 s; 'create ledger 7' may have been done, or not",
         )
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_limit_of_a_read(self) -> None:
+        """A read that the store does not answer in time has changed nothing, so its outcome is not unknown."""
+        worker: Any = _Stuck()
+        session = EmbeddedSession(self.clock, "sqlite:////x", self.store, worker, None, 30.0)
+        opening = Deferred.fromCoroutine(session.open())
+        worker.answer(True)
+        self.successResultOf(opening)
+        running = Deferred.fromCoroutine(session.read(self.store.read_ledger, 7))
+        self.clock.advance(30)
+        error = self.failureResultOf(running, MetadataUnavailableError).value
+        self.assertNotIsInstance(error, MetadataOutcomeUnknownError)
+        self.assertEqual(
+            str(error), "sqlite:////x: the store has not answered within 30 s; 'read ledger 7' was not done"
+        )
 
     def test_write_wakes_the_watches(self) -> None:
         """An own write is told without waiting for the next poll; a read is not a reason to look."""

@@ -3,8 +3,9 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
@@ -72,6 +73,69 @@ class SqliteStoreTests(SynchronousTestCase):
             self.assertEqual(str(error), f"{self.path}: another process has had the store locked for 0.05 s")
             other.rollback()
         store.create_ledger(7, b"metadata")
+
+    def _with(self, while_locked: Callable[[], None]) -> SqliteStore:
+        store = SqliteStore(self.path, SessionFiles(f"{self.path}-sessions"), while_locked=while_locked)
+        self.addCleanup(store.close)
+        store.open(_ignore, _ignore)
+        return store
+
+    def test_locked_for_a_while(self) -> None:
+        """While a change waits, the store can be read, in no transaction; then the change is made, once."""
+        found: list[object] = []
+
+        def while_locked() -> None:
+            found.append((store.ledger_ids(0, 9, 9), store.bookies(), store.locks(), store.votes()))
+            if len(found) == 2:
+                other.rollback()
+
+        store = self._with(while_locked)
+        store.create_ledger(1, b"")
+        with closing(sqlite3.connect(self.path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("DELETE FROM ledgers")
+            store.create_ledger(2, b"")
+            self.assertEqual(found, [([1], (set(), set()), {}, [])] * 2)
+            self.assertEqual(store.ledger_ids(0, 9, 9), [1, 2])
+
+    def test_given_up_while_locked(self) -> None:
+        """A change ends, and nothing is done, with the error that whoever is served meanwhile raises."""
+        store = self._with(lambda: 1 // 0)  # type: ignore[arg-type,return-value]
+        with closing(sqlite3.connect(self.path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for change in (lambda: store.create_ledger(1, b""), lambda: store.unlock_ledger(1), store.format):
+                self.assertRaises(ZeroDivisionError, change)
+        self.assertEqual(store.ledger_ids(0, 9, 9), [])
+        store.create_ledger(1, b"")
+
+    def test_locks_of_other_kinds(self) -> None:
+        """A lock for the recovery of the log is waited for, too; one that is met in a transaction ends that."""
+        called: list[None] = []
+        store = self._with(lambda: called.append(None))
+        connection: Any = store._db
+        failing = ["SELECT", "BEGIN"]
+
+        class Locked:
+            in_transaction = property(lambda _: connection.in_transaction)
+            close = connection.close
+
+            def execute(self, statement: str, values: Sequence[object]) -> sqlite3.Cursor:
+                word = statement.split()[0]
+                if word in failing:
+                    failing.remove(word)
+                    error = sqlite3.OperationalError("database is locked")
+                    error.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+                    raise error
+                found: sqlite3.Cursor = connection.execute(statement, values)
+                return found
+
+        self.patch(store, "_db", Locked())
+        self.assertEqual(store.ledger_ids(0, 9, 9), [])
+        store.create_ledger(1, b"")
+        self.assertEqual((failing, len(called)), ([], 2))
+        failing.append("COMMIT")
+        self.assertRaises(MetadataUnavailableError, store.create_ledger, 2, b"")
+        self.assertEqual((store.ledger_ids(0, 9, 9), len(called)), ([1], 2))
 
     def test_file_is_gone(self) -> None:
         """What is done in a file that was removed or replaced would be found by nobody, so it is not done."""
@@ -333,6 +397,10 @@ class SqliteStoreTests(SynchronousTestCase):
         numbers = [number for number, _ in store.votes()]
         store.withdraw_vote()
         self.assertGreater(store.vote("b:1"), numbers[0])
+        store.lock_ledger(6, "host")
+        with closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("SELECT candidate FROM auditor_votes").fetchall(), [("b:1",)])
+            self.assertEqual(db.execute("SELECT ledger_id FROM replication_locks").fetchall(), [(6,)])
 
     def test_lost_row(self) -> None:
         """A file without its one row is refused."""
@@ -353,7 +421,7 @@ class SqliteStoreTests(SynchronousTestCase):
         store.write_cookie("a:1", b"after", None)
 
     def test_dead_session_is_not_seen(self) -> None:
-        """Bookies of a session that ended without closing are gone at once, and their rows too."""
+        """Bookies of a session that ended without closing are gone at once, their rows at the next registration."""
         dead, dead_sessions = self._open()
         watching, _ = self._open()
         dead.register("a:1", False, b"")
@@ -362,8 +430,9 @@ class SqliteStoreTests(SynchronousTestCase):
         dead_sessions.end()  # what the kernel does for a killed process
         self.assertRaises(MetadataError, watching.service_info, "a:1")
         self.assertEqual(watching.bookies(), (set(), set()))
+        watching.register("c:1", False, b"")
         with closing(sqlite3.connect(self.path)) as db:
-            self.assertEqual(db.execute("SELECT * FROM registrations").fetchall(), [])
+            self.assertEqual(db.execute("SELECT bookie_id FROM registrations").fetchall(), [("c:1",)])
 
     def test_lock_of_a_dead_session(self) -> None:
         """The replication lock of a process that was killed can be taken; while it lived it could not."""

@@ -20,8 +20,10 @@ class InlineWorkerTests(SynchronousTestCase):
         """Results and failures are there at once."""
         worker = InlineWorker()
         verifyObject(IWorker, worker)
-        self.assertEqual(self.successResultOf(worker.call(divmod, 7, 2)), (3, 1))
-        self.failureResultOf(worker.call(divmod, 7, 0), ZeroDivisionError)
+        for call in (worker.call, worker.read):
+            self.assertEqual(self.successResultOf(call(divmod, 7, 2)), (3, 1))
+            self.failureResultOf(call(divmod, 7, 0), ZeroDivisionError)
+        worker.serve_reads()
         worker.stop()
 
 
@@ -32,6 +34,18 @@ class ThreadWorkerTests(TestCase):
         self.worker = ThreadWorker(IReactorFromThreads(reactor), "test")
         self.stopped = False
         self.addCleanup(self._stop)
+        self.seen: list[str] = []
+        self.may_go_on = Event()
+        self.addCleanup(self.may_go_on.set)
+
+    def _waiting_change(self) -> None:
+        """As a change that waits for another process; twice in a row, as results may not have arrived in between."""
+        try:
+            while not self.may_go_on.wait(0.001):
+                self.worker.serve_reads()
+                self.worker.serve_reads()
+        finally:
+            self.seen.append("end")
 
     def _stop(self) -> None:
         if not self.stopped:
@@ -80,6 +94,53 @@ class ThreadWorkerTests(TestCase):
         may_go_on.set()
         await calls[2]
         self.assertEqual(seen, ["first", "third"])
+
+    async def test_reads_in_their_turn(self) -> None:
+        """Reads are run in order, each once, and so are the changes between them, if no change waits."""
+        calls = [call(self.seen.append, name) for name in "abc" for call in (self.worker.call, self.worker.read)]
+        await gatherResults(calls)
+        self.assertEqual(self.seen, list("aabbcc"))
+
+    async def test_reads_beside_a_change_that_waits(self) -> None:
+        """Reads behind a change that waits get their results, or failures, at once, in order; changes stay behind."""
+        changes = [self.worker.call(self._waiting_change), self.worker.call(self.seen.append, "change")]
+        reads = [self.worker.read(self.seen.append, f"read {i}") for i in range(3)]
+        with self.assertRaises(ZeroDivisionError):
+            await self.worker.read(divmod, 7, 0)
+        await gatherResults(reads)
+        self.assertEqual(self.seen, ["read 0", "read 1", "read 2"])
+        self.assertEqual([change.called for change in changes], [False, False])
+        self.may_go_on.set()
+        await gatherResults([*changes, self.worker.read(self.seen.append, "read 3")])
+        self.assertEqual(self.seen, ["read 0", "read 1", "read 2", "end", "change", "read 3"])
+
+    async def test_cancelled_change_that_waits(self) -> None:
+        """A change that is cancelled while it waits ends before a later read is run, and the next change is made."""
+        change = self.worker.call(self._waiting_change)
+        await self.worker.read(self.seen.append, "before")
+        change.addErrback(lambda failure: failure.trap(CancelledError))
+        change.cancel()
+        await self.worker.read(self.seen.append, "after")
+        await self.worker.call(self.seen.append, "change")
+        self.assertEqual(self.seen, ["before", "end", "after", "change"])
+
+    async def test_read_that_waits(self) -> None:
+        """A read that waits itself lets the others wait, in its turn and beside a change."""
+
+        def wait() -> None:
+            self.worker.serve_reads()
+            self.seen.append("waited")
+
+        async def read_both() -> None:
+            self.seen.clear()
+            await gatherResults([self.worker.read(wait), self.worker.read(self.seen.append, "read")])
+            self.assertEqual(self.seen, ["waited", "read"])
+
+        await read_both()
+        change = self.worker.call(self._waiting_change)
+        await read_both()
+        self.may_go_on.set()
+        await change
 
     async def test_stop_lets_calls_end(self) -> None:
         """What was submitted before the stop has run when it returns."""

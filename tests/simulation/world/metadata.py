@@ -301,5 +301,10 @@ class SimWorker:
             return self._metadata.before(cast(int, ledger_id), self._session.synced) or result
         return result
 
+    read = call
+
+    def serve_reads(self) -> None:
+        """No call waits for another process: each has its delay, reads too."""
+
     def stop(self) -> None:
         """There is nothing to end."""
