@@ -1,6 +1,7 @@
 """The writers of ledgers, as asyncio has it; written by ``make doors``, not by hand."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from .. import client
 from ..client.claims.producer import WhenFull
@@ -9,8 +10,61 @@ from ..model import LedgerMetadata
 from .handle import Handle
 from .reactor import result_of
 
+WriterT = TypeVar("WriterT", bound=client.LedgerWriter | client.AdvLedgerWriter)
 
-class LedgerWriter(Handle[client.LedgerWriter]):
+
+class BaseWriter(Handle[WriterT]):
+    """The members that all writers of ledgers have."""
+
+    @property
+    def ledger_id(self) -> int:
+        """The id of the ledger."""
+        return self._inner.ledger_id
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
+        return self._inner.last_add_confirmed
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The newest metadata that this writer has seen."""
+        return self._inner.metadata
+
+    async def force(self) -> None:
+        """Make bookies sync every acknowledged entry; needed with deferred sync only.
+
+        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
+        """
+        await result_of(self._on_own_loop.force())
+
+    async def close(self) -> None:
+        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
+
+        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
+            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
+            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
+        """
+        await super().close()
+
+    @property
+    def last_add_pushed(self) -> int:
+        """The id of the last accepted entry, -1 if there is none. If the caller chooses the ids, entries that wait for
+        a missing id do not count."""
+        return self._inner.last_add_pushed
+
+    @property
+    def length(self) -> int:
+        """Total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
+        entry."""
+        return self._inner.length
+
+
+class LedgerWriter(BaseWriter[client.LedgerWriter]):
     """The writer of a ledger whose entries get their ids in the order of the calls.
 
     To avoid TooManyRequestsError, wait for the results of earlier appends before there are too many.  Other threads
@@ -62,55 +116,8 @@ class LedgerWriter(Handle[client.LedgerWriter]):
         """
         return await result_of(self._on_own_loop.append_many(payloads))
 
-    @property
-    def ledger_id(self) -> int:
-        """The id of the ledger."""
-        return self._inner.ledger_id
 
-    @property
-    def last_add_confirmed(self) -> int:
-        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
-        return self._inner.last_add_confirmed
-
-    @property
-    def metadata(self) -> LedgerMetadata:
-        """The newest metadata that this writer has seen."""
-        return self._inner.metadata
-
-    async def force(self) -> None:
-        """Make bookies sync every acknowledged entry; needed with deferred sync only.
-
-        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
-
-        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
-        """
-        await result_of(self._on_own_loop.force())
-
-    async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
-
-        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
-
-        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
-            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
-            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
-        """
-        await super().close()
-
-    @property
-    def last_add_pushed(self) -> int:
-        """The id of the last accepted entry, -1 if there is none. If the caller chooses the ids, entries that wait for
-        a missing id do not count."""
-        return self._inner.last_add_pushed
-
-    @property
-    def length(self) -> int:
-        """Total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
-        entry."""
-        return self._inner.length
-
-
-class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
+class AdvLedgerWriter(BaseWriter[client.AdvLedgerWriter]):
     """The writer of a ledger whose caller chooses the entry ids, and may write the entries in any order.
 
     Entries complete without a gap: while an id is missing, entries with higher ids wait.  Unlike Apache's client, this
@@ -135,50 +142,3 @@ class AdvLedgerWriter(Handle[client.AdvLedgerWriter]):
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
         return await result_of(self._on_own_loop.write(entry_id, data))
-
-    @property
-    def ledger_id(self) -> int:
-        """The id of the ledger."""
-        return self._inner.ledger_id
-
-    @property
-    def last_add_confirmed(self) -> int:
-        """The last entry id up to which all entries are acknowledged and synced; -1 if there is none."""
-        return self._inner.last_add_confirmed
-
-    @property
-    def metadata(self) -> LedgerMetadata:
-        """The newest metadata that this writer has seen."""
-        return self._inner.metadata
-
-    async def force(self) -> None:
-        """Make bookies sync every acknowledged entry; needed with deferred sync only.
-
-        When it has succeeded, the last add confirmed includes every entry that was acknowledged before the call.
-
-        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
-        """
-        await result_of(self._on_own_loop.force())
-
-    async def close(self) -> None:
-        """Close the ledger after its last confirmed entry; if this is called again, return the same result.
-
-        Earlier appends are completed (and synced) first; later appends raise LedgerClosedError.
-
-        :raises bookkeeper_twisted.errors.BookKeeperError: an append has failed, or the metadata could not be written.
-            After a failed append, the ledger is closed at the last confirmed entry nevertheless, unless the client was
-            closed or the ledger is being recovered.  If the close succeeds, every appended entry is in the ledger.
-        """
-        await super().close()
-
-    @property
-    def last_add_pushed(self) -> int:
-        """The id of the last accepted entry, -1 if there is none. If the caller chooses the ids, entries that wait for
-        a missing id do not count."""
-        return self._inner.last_add_pushed
-
-    @property
-    def length(self) -> int:
-        """Total size in bytes of all payloads up to :attr:`last_add_pushed`; after the close, up to the last confirmed
-        entry."""
-        return self._inner.length

@@ -37,6 +37,11 @@ SUMMARIES = {
     "writers": "The writers of ledgers",
 }
 
+BASES = {
+    "writers": "BaseWriter",
+}
+"""Base classes that modules with several classes have, for the members that these share."""
+
 ITERATIONS = {"AsyncGenerator": None, "ReadAhead": "EntryBatch"}
 """Types of iterations, and the type of an item where it is no argument."""
 
@@ -349,20 +354,31 @@ class Door:
             yield ROOT / self.name / f"{module}.py", self._module(module, kinds)
 
     def _module(self, module: str, kinds: tuple[type, ...]) -> str:
-        classes = "\n\n\n".join("\n".join(self._class(kind)) for kind in kinds)
+        classes = "\n\n\n".join("\n".join(lines) for lines in self._classes(module, kinds))
         names = {name: found for kind in kinds for m in members_of(kind) for name, found in m.names.items()}
         made = f'"""{SUMMARIES[module]}, {self.words}; written by ``make doors``, not by hand."""'
-        return "\n".join([made, "", *self._imports(module, classes, names), "", "", classes, ""])
+        between = [""] if module in BASES else ["", ""]  # the type variable of a base class comes first
+        return "\n".join([made, "", *self._imports(module, classes, names), *between, classes, ""])
 
-    def _class(self, kind: type) -> Iterator[str]:
-        members = members_of(kind)
-        base = self.base if any(member.connects for member in members) else "Handle"
-        yield f"class {kind.__name__}({base}[client.{kind.__name__}]):"
-        text, _ = _fields(inspect.cleandoc(kind.__doc__ or ""))
-        yield from _docstring(text, 4)
+    def _classes(self, module: str, kinds: tuple[type, ...]) -> Iterator[Iterable[str]]:
+        """Yield the lines of the base class of a module, if it has one, and of its classes."""
+        members = [members_of(kind) for kind in kinds]
+        base = BASES.get(module, self.base if any(member.connects for member in members[0]) else "Handle")
+        shared = [member for member in members[0] if module in BASES and all(member in each for each in members)]
+        if shared:
+            union = " | ".join(f"client.{kind.__name__}" for kind in kinds)
+            head = f'WriterT = TypeVar("WriterT", bound={union})\n\n\nclass {base}(Handle[WriterT]):'
+            yield [head, '    """The members that all writers of ledgers have."""', *self._all(base, shared)]
+        for kind, every in zip(kinds, members, strict=True):
+            text, _ = _fields(inspect.cleandoc(kind.__doc__ or ""))
+            own = [member for member in every if member not in shared]
+            head = f"class {kind.__name__}({base}[client.{kind.__name__}]):"
+            yield [head, *_docstring(text, 4), *self._all(kind.__name__, own)]
+
+    def _all(self, owner: str, members: Iterable[Member]) -> Iterator[str]:
         for member in members:
             yield ""
-            yield from _property(member) if member.kind == "property" else self.method(kind.__name__, member)
+            yield from _property(member) if member.kind == "property" else self.method(owner, member)
 
     def _imports(self, module: str, classes: str, names: Mapping[str, Any]) -> Iterator[str]:
         """Yield the imports of what the classes name, in the order that ruff wants."""
@@ -374,7 +390,7 @@ class Door:
                 home = found.__module__.replace("bookkeeper_twisted", ".", 1)
                 sources.setdefault(home, set()).add(name)
         ours = {
-            "collections.abc": ("AsyncGenerator", "Iterator"), "typing": ("Self",), "..": ("client",),
+            "collections.abc": ("AsyncGenerator", "Iterator"), "typing": ("Self", "TypeVar"), "..": ("client",),
             ".handle": ("Connection", "Handle", "each"), ".reactor": ("result_of",),
             ".reactor_thread": ("SHARED_THREAD", "ReactorThread"),
         }  # fmt: skip
