@@ -43,8 +43,8 @@ PLANTS = (
         "if refusal is not None: ...", "", _HUNG, where="BookieReads._singles",
     ),
     Plant(
-        "the last add confirmed is asked of a hung bookie", "autorecovery/replication/checker.py",
-        "Deferred.fromCoroutine(self.unanswering.ask(bookie_id, read))", "read()", _HUNG, where="_LacRequests.read_lac",
+        "the last add confirmed is asked of a hung bookie", "autorecovery/replication/bookie_reads.py",
+        "self._unanswering.ask(bookie_id, read)", "read()", _HUNG, where="BookieReads.read_lac",
     ),
     Plant(
         "ledgers of a hung bookie are read on the others again and again", "autorecovery/auditing/ledger_checks.py",

@@ -71,6 +71,14 @@ class BookieReads:
         """Test whether the bookie ``bookie_id`` probably supports batch reads."""
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
+    async def read_lac(self, bookie_id: str, ledger_id: int) -> tuple[bytes | None, bytes | None]:
+        """Read the explicit LAC and the last entry of a ledger; see :meth:`.IBookieClient.read_lac`.
+
+        :raises BookieHandleNotAvailableError: the bookie did not answer recent requests, so no request was sent.
+        """
+        read = partial(self._context.bookies.read_lac, bookie_id, ledger_id)
+        return await self._unanswering.ask(bookie_id, read)
+
     async def scan(self, bookie_id: str, reads: Scanning) -> None:
         """Send the reads of a generator to a bookie, and send the answers back into the generator.
 

@@ -9,14 +9,10 @@ checks leave the bookie out for a while (:mod:`~bookkeeper_twisted.autorecovery.
 """
 
 from collections.abc import Collection, Iterator
-from functools import partial
-from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
 from zope.interface import implementer
 
-from ...client.interfaces import IBookieClient
 from ...client.reading.context import ReadingContext
 from ...client.reading.lac_coverage import LacCoverage
 from ...client.steps import for_each
@@ -99,32 +95,10 @@ class LedgerChecker:
             usual_size_of(metadata), self._metrics, self._unanswering,
         )  # fmt: skip
         whole = frozenset(() if before is None else before.whole())
-        lacs = _LacRequests(context.bookies, self._unanswering)
-        check = _LedgerCheck(
-            context, ledger_id, metadata, reads, lacs, frozenset(suspects), gone, whole, settings.percentage
-        )
+        check = _LedgerCheck(context, ledger_id, metadata, reads, frozenset(suspects), gone, whole, settings.percentage)
         report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
-
-
-@attrs.frozen
-class _LacRequests:
-    """Sends the requests of a :class:`~bookkeeper_twisted.client.reading.lac_coverage.LacCoverage`.
-
-    No request is sent to a bookie that did not answer recent requests.
-    """
-
-    bookies: IBookieClient
-    unanswering: UnansweringBookies
-
-    def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """Read the explicit LAC and the last entry of a ledger from one bookie.
-
-        If the bookie did not answer recent requests, the Deferred fails without a request.
-        """
-        read = partial(self.bookies.read_lac, bookie_id, ledger_id)
-        return Deferred.fromCoroutine(self.unanswering.ask(bookie_id, read))
 
 
 class _LedgerCheck:
@@ -132,15 +106,13 @@ class _LedgerCheck:
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, reads: BookieReads,
-        lacs: _LacRequests, suspects: frozenset[str], gone: frozenset[str], whole: frozenset[tuple[int, int, int, str]],
-        percentage: int,
+        suspects: frozenset[str], gone: frozenset[str], whole: frozenset[tuple[int, int, int, str]], percentage: int,
     ) -> None:  # fmt: skip
         self._context = context
         self._ledger_id = ledger_id
         self._metadata = metadata
         self._digester = Digester(metadata.digest_type, metadata.password)
         self._reads = reads
-        self._lacs: Any = lacs
         self._suspects = suspects
         self._gone = gone
         self._whole = whole
@@ -170,7 +142,7 @@ class _LedgerCheck:
         if metadata.closed:
             return INVALID_ENTRY_ID, None
         settled = metadata.segments[-1].first_entry_id - 1
-        coverage = LacCoverage(self._lacs, self._digester, self._ledger_id, metadata)
+        coverage = LacCoverage(self._reads.read_lac, self._digester, self._ledger_id, metadata)
         try:
             known = await coverage.read()
         except ClientClosedError:

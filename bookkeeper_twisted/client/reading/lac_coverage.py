@@ -1,6 +1,6 @@
 """Reading the last add confirmed (LAC) of an unclosed ledger from its bookies."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -9,7 +9,9 @@ from ...errors import BookKeeperError, ClientClosedError, RequestTimeoutError, U
 from ...ledger.lac_answers import LacAnswers, LastConfirmed, verified_lac
 from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
-from ..interfaces import IBookieClient
+
+ReadLac = Callable[[str, int], Awaitable[tuple[bytes | None, bytes | None]]]
+"""A function that reads the explicit LAC and the last entry of a ledger from one bookie (IBookieClient.read_lac)."""
 
 
 class LacCoverage:
@@ -17,15 +19,16 @@ class LacCoverage:
 
     Enough means: the bookies that have not answered are too few for an ack quorum (:class:`.LacAnswers`).
 
+    :param read_lac: a function that sends the requests.
     :param is_covered: a function that tests whether the bookies at given positions of the ensemble are enough; None for
         the rule above.
     """
 
     def __init__(
-        self, bookies: IBookieClient, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
+        self, read_lac: ReadLac, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         is_covered: Callable[[Collection[int]], bool] | None = None,
     ) -> None:  # fmt: skip
-        self._bookies = bookies
+        self._read_lac = read_lac
         self._digester = digester
         self._ledger_id = ledger_id
         self._ensemble = metadata.segments[-1].bookies
@@ -64,7 +67,7 @@ class LacCoverage:
 
     async def _answer_of(self, bookie_id: str) -> LastConfirmed:
         """Ask one bookie for its explicit LAC and its last entry, and verify both."""
-        packet, last_entry = await self._bookies.read_lac(bookie_id, self._ledger_id)
+        packet, last_entry = await self._read_lac(bookie_id, self._ledger_id)
         return verified_lac(self._digester, self._ledger_id, packet, last_entry)
 
     def _finish(self, error: Exception | None = None) -> None:

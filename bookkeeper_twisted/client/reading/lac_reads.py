@@ -102,7 +102,7 @@ class LacReads:
         # Ask again if the ensemble has changed meanwhile: the newest entries may be on other bookies.
         while not view.closed and asked != view.metadata.segments[-1]:
             metadata = view.metadata
-            known = await LacCoverage(self._bookies, self._digester, view.ledger_id, metadata).read()
+            known = await LacCoverage(self._bookies.read_lac, self._digester, view.ledger_id, metadata).read()
             view.confirmed(known.last_add_confirmed, known.length)
             asked = metadata.segments[-1]
         return view.last_add_confirmed

@@ -185,7 +185,8 @@ class FencingCoverage(LacCoverage):
     """
 
     def __init__(self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules) -> None:
-        super().__init__(bookies, digester, ledger_id, rules.metadata, rules.is_covered)
+        super().__init__(bookies.read_lac, digester, ledger_id, rules.metadata, rules.is_covered)
+        self._bookies = bookies
         self.lengths: dict[int, int] = {}
         self._flags = rules.fence_flags()
 

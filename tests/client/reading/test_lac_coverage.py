@@ -39,7 +39,7 @@ class LacCoverageTests(SynchronousTestCase):
 
     def _read(self, quorums: tuple[int, int, int] = (3, 3, 2), wait: float = 0.0) -> "Deferred[LastConfirmed]":
         metadata = LedgerMetadata(*quorums, (Segment(0, self.names[: quorums[0]]),))
-        reading = Deferred.fromCoroutine(LacCoverage(self.bookies, self.digester, LEDGER, metadata).read())
+        reading = Deferred.fromCoroutine(LacCoverage(self.bookies.read_lac, self.digester, LEDGER, metadata).read())
         self.clock.advance(wait)
         return reading
 
