@@ -1,20 +1,20 @@
 """The open connections of a bookie: limits their number, and ends those whose peers are idle or too slow."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
-from ...instruments import Counter
+from ... import instruments
+from ...limits.attended_time import AttendedTime
 from ...metrics import ConnectionMetrics
 from ...security.principals import Principal
 from ..peer_lines import PeerLines
 from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
-from .shares import ConnectionShares
-from .sweeps import Sweeps
 
 
 class TimedConnection(Protocol):
@@ -48,6 +48,87 @@ class TimedConnection(Protocol):
 
 
 C = TypeVar("C", bound=TimedConnection)
+
+
+class ConnectionShares(Generic[C]):
+    """The number of open connections of each address and of each principal."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._by_host: Counter[str] = Counter()
+        self._by_principal: Counter[Principal] = Counter()
+        self._identified: dict[C, Principal] = {}
+
+    def may_connect(self, connection: C) -> bool:
+        """Test whether the address of a new ``connection`` may have one more connection."""
+        most = self._limits.max_connections_per_address
+        return not most or self._by_host[connection.host] < most
+
+    def connected(self, connection: C) -> None:
+        """Count a new ``connection`` among those of its address."""
+        self._by_host[connection.host] += 1
+
+    def identified(self, connection: C) -> bool:
+        """Count a ``connection`` among those of its principal; call this when the principal is known.
+
+        :returns: False if the principal has too many connections; the caller must then close this connection.
+        """
+        most, principal = self._limits.max_connections_per_principal, connection.principal
+        if not most or principal.kind == "none" or connection in self._identified:
+            return True
+        if self._by_principal[principal] >= most:
+            return False
+        self._by_principal[principal] += 1
+        self._identified[connection] = principal
+        return True
+
+    def left(self, connection: C) -> None:
+        """Subtract an ended ``connection`` from the numbers of its address and its principal."""
+        self._give(self._by_host, connection.host)
+        principal = self._identified.pop(connection, None)
+        if principal is not None:
+            self._give(self._by_principal, principal)
+
+    def _give(self, counts: "Counter[str] | Counter[Principal]", key: "str | Principal") -> None:
+        counts[key] -= 1  # type: ignore[index]
+        if not counts[key]:  # type: ignore[index]
+            del counts[key]  # type: ignore[arg-type]
+
+
+class Sweeps:
+    """A timer that calls a function regularly while connections exist.
+
+    :param seconds: seconds between two calls.
+    :param sweep: the function, which drops peers that exceed a time limit.  If the timer fires late because the process
+        was suspended, the function is not called: bytes that peers have sent in time may have arrived, but are not
+        read yet.
+    """
+
+    def __init__(self, clock: IReactorTime, seconds: float, sweep: Callable[[], None]) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._do_sweep = sweep
+        self._time = AttendedTime(clock.seconds)
+        self._call: IDelayedCall | None = None
+
+    def start(self) -> None:
+        """Start the timer, unless it is running."""
+        if self._call is None:
+            self._time.scheduled(self._seconds)
+            self._call = self._clock.callLater(self._seconds, self._sweep)
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    def _sweep(self) -> None:
+        self._call = None
+        is_late = self._time.arrived()
+        self.start()
+        if not is_late:
+            self._do_sweep()
 
 
 class ConnectedPeers(Generic[C]):
@@ -112,7 +193,7 @@ class ConnectedPeers(Generic[C]):
         self._refuse_share(connection, self._metrics.refused_principals, "its principal has too many connections")
         return False
 
-    def _refuse_share(self, connection: C, counter: Counter, reason: str) -> None:
+    def _refuse_share(self, connection: C, counter: instruments.Counter, reason: str) -> None:
         counter.value += 1
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
