@@ -81,7 +81,6 @@ class DirectoryStorage:
     :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
-    :ivar flushed_bytes: total size in bytes of all records that were flushed so far.
     :ivar entries: number of entries in entry logs: the last result of :meth:`count_live`, plus the entries flushed
         since.
     """
@@ -106,7 +105,6 @@ class DirectoryStorage:
         self.reserve = reserve
         self.active = WriteCache()
         self.flushing = WriteCache()
-        self.flushed_bytes = 0
         self.entries = 0
         # counts the changes of the index after which rows that an earlier search found may be wrong: flushes,
         # compactions and deletions of ledgers
@@ -269,7 +267,6 @@ class DirectoryStorage:
             self.index.commit(batch)
         self.recent.discard_ledgers(deleted)
         self.recent.add(batch.runs, batch.mixed)
-        self.flushed_bytes += self.flushing.bytes
         self.entries += self.flushing.count
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:

@@ -208,15 +208,11 @@ class EntryLogWriter:
 
     :ivar size_limit: maximum number of bytes of a log, unless a single entry is longer.
     :ivar direct: whether logs are written past the page cache.
-    :ivar bytes_written: number of bytes of all records that were appended so far.
-    :ivar syncs: number of syncs so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, direct: bool = True) -> None:
         self.size_limit = size_limit
         self.direct = direct
-        self.bytes_written = 0
-        self.syncs = 0
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
@@ -256,7 +252,6 @@ class EntryLogWriter:
         except OSError as e:
             self._failed(e)
             raise
-        self.bytes_written += run.size
         return rows
 
     def append_sorted(self, entries: SortedEntries) -> tuple[list[IndexRow], list[MixedRows]]:
@@ -276,7 +271,6 @@ class EntryLogWriter:
                 rows += part_rows
                 packed += part_packed
                 begin += len(part)
-                self.bytes_written += part.total
         except OSError as e:
             self._failed(e)
             raise
@@ -291,7 +285,6 @@ class EntryLogWriter:
         except OSError as e:
             self._failed(e)
             raise
-        self.syncs += 1
 
     def close(self) -> None:
         """Seal and close the active log.  The next writer begins a new log."""

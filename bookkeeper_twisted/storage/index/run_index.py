@@ -102,7 +102,6 @@ class SqliteRunIndex:
     :meth:`open` creates this object.
 
     :ivar commits: number of commits of the file since it was created.
-    :ivar lookups: number of searches for entries so far.
     :ivar unmoved_commits: number of commits whose copy from the write-ahead log to the file failed at first.
     :param unchecked: a connection that sees the file as it was at the start, for the check of its structure; None if
         the structure was checked already.
@@ -119,7 +118,6 @@ class SqliteRunIndex:
         self._read_only = read_only
         self.complete = complete
         self.commits = read_commits(writer)
-        self.lookups = 0
         self.unmoved_commits = 0
         self._in_doubt = False  # whether a failed commit may be in the write-ahead log, so that a restart applies it
         self._writer = writer
@@ -400,7 +398,6 @@ class SqliteRunIndex:
     # -- searches, any thread --
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        self.lookups += 1
         with self._snapshot() as connection:
             row = find_row(connection, ledger_id, entry_id)
             if row is None:
