@@ -125,7 +125,7 @@ PLANTS = (
         ["tests.cli.top.test_command"], where="ClusterWatch._observed",
     ),
     Plant(
-        "q waits for bookies that do not answer", "cli/top/live.py",
+        "q waits for bookies that do not answer", "cli/top/command.py",
         "self._round.cancel()", "pass", ["tests.cli.top.test_command"], where="LiveTable._key_pressed",
     ),
     Plant(
