@@ -10,7 +10,7 @@ _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
 PLANTS = (
     Plant(
-        "a process that has left office exports its count of marked ledgers", "autorecovery/auditing/mark_count.py",
+        "a process that has left office exports its count of marked ledgers", "autorecovery/auditing/auditor.py",
         "self._findings.marked = 0", "pass", ["tests.autorecovery.auditing.test_auditor"], where="MarkCount.stop",
     ),
     Plant(

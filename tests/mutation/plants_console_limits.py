@@ -14,7 +14,7 @@ PLANTS = (
         where="SlowRequests.say",
     ),
     Plant(
-        "the event loop is blamed for its delays of long ago", "bookie/requests/loop_watch.py",
+        "the event loop is blamed for its delays of long ago", "bookie/requests/slow_requests.py",
         "end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
     ),
     Plant(

@@ -12,8 +12,9 @@ from twisted.python.failure import Failure
 
 from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
+from ...errors import BookKeeperError
 from ...limits.throttle import Throttles
-from ...metadata.interfaces import IAuditing, IMetadataDriver
+from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
 from ...metadata.registered import registered_bookies
 from ...model import AuditorCheck
 from ...placement.interfaces import IPlacementPolicy
@@ -21,14 +22,15 @@ from ..interfaces import ILedgerChecker
 from ..limits import CHECKER_METADATA, REPLICATION_METADATA
 from ..switch import Switch
 from ..unanswering import UnansweringBookies
-from .auditor_metrics import AuditorMetrics
+from .auditor_metrics import AuditorMetrics, CheckResults
 from .bookie_audit import BookieAudit, Marker
 from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
 from .ledger_scan import LedgerScan, SharedWalks
-from .mark_count import MarkCount
 from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
+
+COUNT_SECONDS = 60.0
 
 MOST_PARALLEL = 100
 """Maximum number of ledgers that are checked at the same time; the metadata and requests of each need memory."""
@@ -57,6 +59,52 @@ class AuditorParts:
     throttles: Throttles
     metrics: AuditorMetrics
     config: AutorecoveryConfig
+
+
+class MarkCount:
+    """A count of the ledgers with an underreplicated mark, which is repeated every minute.
+
+    :param findings: the numbers that the metrics export.  Each count sets ``findings.marked``; :meth:`stop` sets it
+        to 0.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime, underreplication: IUnderreplication, findings: CheckResults) -> None:
+        self._clock = clock
+        self._underreplication = underreplication
+        self._findings = findings
+        self._running: Deferred[None] | None = None
+
+    def start(self) -> None:
+        """Count the ledgers with an underreplicated mark now, and every minute from now on."""
+        self._running = Deferred.fromCoroutine(self._repeat())
+        self._running.addErrback(self._ended)
+
+    def stop(self) -> None:
+        """Stop counting, because another process may be the auditor now."""
+        if self._running is not None:
+            self._running.cancel()
+        self._findings.marked = 0
+
+    async def _repeat(self) -> None:
+        while True:
+            try:
+                self._findings.marked = await self._count()
+            except BookKeeperError as error:
+                # Keep the last number: if the metadata store fails, an alert that depends on the number must not end.
+                self._log.debug("underreplicated ledgers are not counted: {error}", error=error)
+            await deferLater(self._clock, COUNT_SECONDS)
+
+    async def _count(self) -> int:
+        count = 0
+        async for _ in self._underreplication.marked_ledgers():
+            count += 1
+        return count
+
+    def _ended(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the count of underreplicated ledgers has ended", failure)
 
 
 class Auditor:
