@@ -16,6 +16,7 @@ from ...codec.wire_protocol import IWireProtocol
 from ...protocol.client.request_ids import RequestIds
 from ...protocol.peer_lines import PeerLines
 from ...security.reasons import BrokenTlsError
+from ...shared_result import end_of
 from .bookie_socket import BookieSocket, SocketSettings
 
 FIRST_PAUSE = 0.1
@@ -122,7 +123,7 @@ class BookiePeer:
     def _open(self) -> BookieSocket:
         if self.n_reconnects < self.n_lost + self.n_failed:
             self.n_reconnects += 1
-        socket = BookieSocket(self._settings, self.key, self._ended, self._count_overdue)
+        socket = BookieSocket(self._settings, self.key, self._ended, self._count_overdue, bool(self._limit))
         self.sockets.append(socket)
         self._all[socket] = None
         socket.gone.addCallback(lambda _: self._all.pop(socket))
@@ -157,16 +158,6 @@ class BookiePeer:
             self._overdue_silent_until, n, self._overdue = now + LOG_PAUSE, self._overdue, 0
             self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=self.key[0], n=n)
 
-    def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """Remove a ledger handle from a socket; if each handle has its own sockets, close the socket.
-
-        :param ids: the request ids of the handle.
-        :param error: the error with which the handle's outstanding requests fail.
-        """
-        socket.leave(ids, error)
-        if not self._limit:
-            socket.close(error)
-
     def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
         """Close sockets that no ledger handle has used for some time, and test whether the other connections are alive.
 
@@ -198,7 +189,7 @@ class BookiePeer:
 
         :param grace: seconds that outstanding requests may still take.
         """
-        gone = [_after(socket.gone) for socket in self._all]
+        gone = [end_of(socket.gone) for socket in self._all]
         for socket in list(self.sockets):
             socket.close(error, grace)
         return gatherResults(gone).addCallback(lambda _: None)
@@ -206,9 +197,3 @@ class BookiePeer:
 
 def _has_broken_tls(socket: BookieSocket) -> bool:
     return socket.error is not None and isinstance(socket.error.__cause__, BrokenTlsError)
-
-
-def _after(deferred: "Deferred[None]") -> "Deferred[None]":
-    after: Deferred[None] = Deferred()
-    deferred.addCallback(after.callback)
-    return after

@@ -98,11 +98,12 @@ class BookieSocket:
 
     def __init__(
         self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended",
-        overdue: Callable[[int], None] = lambda count: None,
+        overdue: Callable[[int], None] = lambda count: None, is_shared: bool = True,
     ) -> None:  # fmt: skip
         """:param ended: called once, when the socket cannot be used any more; the requests that wait for the connection
             fail after this call.
         :param overdue: called with the number of requests that had no reply in time.
+        :param is_shared: whether other ledger handles may use the socket after one has left it.
         """
         self.key = key
         self.state = ConnectionState.CONNECTING
@@ -119,6 +120,7 @@ class BookieSocket:
         self._bookie_id, self._wire = key
         self._ended = ended
         self._overdue = overdue
+        self._is_shared = is_shared
         self._waiting: deque[tuple[int, Deferred[ClientConnection]]] = deque()
         self._attempt: Deferred[None] | None = None
         self._asked_for_life = False
@@ -168,6 +170,8 @@ class BookieSocket:
     def leave(self, ids: RequestIds, error: Exception) -> None:
         """Remove a ledger handle from this socket; its outstanding requests fail in the order in which it made them.
 
+        If each handle has its own sockets, close the socket.
+
         :param ids: the request ids of the handle.
         :param error: the error with which these requests fail.
         """
@@ -181,6 +185,8 @@ class BookieSocket:
         for waiter in left:
             if not waiter.called:  # the errback of another waiter may have cancelled this one
                 waiter.errback(error)
+        if not self._is_shared:
+            self.close(error)
 
     @property
     def usable(self) -> bool:

@@ -29,6 +29,7 @@ from ...errors import ERROR_OF_STATUS, BookKeeperError, ClientClosedError, Illeg
 from ...protocol.client import cold_calls
 from ...protocol.client.cold_calls import ColdCall
 from ...protocol.client.connection import ClientConnection
+from ...protocol.client.request_ids import RequestIds
 from ...protocol.client.sent_adds import AddsDone
 from ..interfaces import IBookieClient
 from .bookie_socket import BookieSocket
@@ -74,7 +75,7 @@ class Flow:
         """:param answered: called with the outcome of every request; None if no caller counts the outcomes."""
         self.pool = pool
         self._answered = answered
-        self._ids = pool.new_flow()
+        self._ids = RequestIds(pool.settings.flow_ids.allocate())
         self._sockets: dict[tuple[str, IWireProtocol], BookieSocket] = {}
         self._pending = 0
         self._end: Exception | None = None
@@ -248,12 +249,11 @@ class Flow:
         if self._left:
             return
         self._left = True
-        pool = self.pool
-        for (bookie_id, wire), socket in self._sockets.items():
+        for socket in self._sockets.values():
             if socket.usable:
-                pool.leave(bookie_id, wire, socket, self._ids, error)
+                socket.leave(self._ids, error)
         self._sockets.clear()
-        pool.end_flow(self._ids)
+        self.pool.settings.flow_ids.release(self._ids.flow_id)
 
     # ---- requests ------------------------------------------------------------------------------------
 

@@ -45,19 +45,6 @@ class ConnectionPool:
         self.closed: Exception | None = None
         self._watch = watch
 
-    def new_flow(self) -> RequestIds:
-        """Return the request ids of a new ledger handle (flow); :meth:`end_flow` releases them."""
-        return RequestIds(self.settings.flow_ids.allocate())
-
-    def end_flow(self, ids: RequestIds) -> None:
-        """Make the id of a closed ledger handle available for another handle.
-
-        Call this only after the handle has stopped using all its sockets.
-
-        :param ids: the request ids of the handle.
-        """
-        self.settings.flow_ids.release(ids.flow_id)
-
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
         """Choose a socket to a bookie for a ledger handle, or make a new one.
 
@@ -75,17 +62,6 @@ class ConnectionPool:
         if self._tick_call is None:
             self._tick_later()
         return peer.choose(ids)
-
-    def leave(
-        self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
-    ) -> None:  # fmt: skip
-        """Remove a ledger handle from a ``socket`` to a bookie.
-
-        :param wire: the protocol of that socket.
-        :param ids: the request ids of the handle.
-        :param error: the error with which the handle's outstanding requests fail.
-        """
-        self._peers[bookie_id, wire].leave(socket, ids, error)
 
     def _tick_later(self) -> None:
         self._time.scheduled(self._interval)

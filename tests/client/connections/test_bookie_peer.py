@@ -105,7 +105,7 @@ class BookiePeerTests(SocketCase):
         """A socket without flows is taken before another is made."""
         ids = self.ids()
         socket = self.peer.choose(ids)
-        self.peer.leave(socket, ids, ClientClosedError())
+        socket.leave(ids, ClientClosedError())
         self.assertIs(self._choose(), socket)
         self.assertEqual(len(self.network.attempts), 1)
 
@@ -114,7 +114,7 @@ class BookiePeerTests(SocketCase):
         self.hold()
         ids = self.ids()
         socket = self.peer.choose(ids)
-        self.peer.leave(socket, ids, ClientClosedError())
+        socket.leave(ids, ClientClosedError())
         self.assertIs(self._choose(), socket)
         self.let()
         self.assertEqual(len(self.network.attempts), 1)
@@ -216,7 +216,7 @@ class BookiePeerTests(SocketCase):
         flows = [self.ids() for _ in range(3)]
         sockets = [self.peer.choose(ids) for ids in flows]
         for socket, ids in zip(sockets[1:], flows[1:], strict=True):
-            self.peer.leave(socket, ids, ClientClosedError())
+            socket.leave(ids, ClientClosedError())
         self.clock.advance(239)
         self.peer.tick(240, 0, ClientClosedError())
         self.assertEqual(len(self.peer.sockets), 3)
@@ -254,7 +254,7 @@ class OwnSocketsTests(SocketCase):
         flows = [self.ids() for _ in range(5)]
         sockets = [peer.choose(ids) for ids in flows]
         self.assertEqual((len(set(sockets)), len(self.network.attempts)), (5, 5))
-        peer.leave(sockets[0], flows[0], ClientClosedError())
+        sockets[0].leave(flows[0], ClientClosedError())
         self.network.move()
         self.successResultOf(sockets[0].gone)
         self.assertEqual(peer.sockets, sockets[1:])
@@ -264,6 +264,6 @@ class OwnSocketsTests(SocketCase):
         peer = BookiePeer(self.settings, BOOKIE, V2, 0)
         self.hold()
         ids = self.ids()
-        peer.leave(peer.choose(ids), ids, ClientClosedError())
+        peer.choose(ids).leave(ids, ClientClosedError())
         self.assertTrue(peer.choose(self.ids()).usable)
         self.assertEqual((peer.n_failed, peer.n_reconnects), (0, 0))

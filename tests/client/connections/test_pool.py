@@ -6,6 +6,7 @@ from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.protocol.client.request_ids import RequestIds
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
@@ -17,9 +18,12 @@ class ConnectionPoolTests(SocketCase):
     def _pool(self, limit: int, **more: object) -> ConnectionPool:
         return ConnectionPool(self.settings, ClientConfig(max_connections_per_bookie=limit, **more))  # type: ignore[arg-type]
 
+    def _flow(self) -> RequestIds:
+        return RequestIds(self.settings.flow_ids.allocate())
+
     def _sockets(self, pool: ConnectionPool, wires: tuple[IWireProtocol, ...]) -> int:
         for _ in range(20):
-            ids = pool.new_flow()
+            ids = self._flow()
             for wire in wires:
                 pool.socket(BOOKIE, wire, ids)
         return sum(counts.sockets for counts in pool.counts().values())
@@ -43,13 +47,13 @@ class ConnectionPoolTests(SocketCase):
         """Sockets and flows are counted by bookie and wire."""
         pool = self._pool(3)
         for _ in range(4):
-            pool.socket(BOOKIE, V2, pool.new_flow())
+            pool.socket(BOOKIE, V2, self._flow())
         self.assertEqual(pool.counts(), {(BOOKIE, V2): PeerCounts(2, 2, 4, 0, 0, 0)})
 
     def test_silence(self) -> None:
         """A bookie that says nothing for two ticks after a silent one is given up; then there is no timer."""
         pool = self._pool(2, connection_keepalive_sec=10.0)
-        socket = pool.socket(BOOKIE, V2, pool.new_flow())
+        socket = pool.socket(BOOKIE, V2, self._flow())
         self.clock.advance(10)
         self.assertTrue(socket.usable)
         self.clock.advance(10)
@@ -59,7 +63,7 @@ class ConnectionPoolTests(SocketCase):
     def test_held_up(self) -> None:
         """A tick that comes late blames no bookie: what they have sent meanwhile is not read yet."""
         pool = self._pool(2, connection_keepalive_sec=10.0)
-        socket = pool.socket(BOOKIE, V2, pool.new_flow())
+        socket = pool.socket(BOOKIE, V2, self._flow())
         self.clock.advance(10)
         self.clock.advance(60)
         self.assertTrue(socket.usable)
@@ -69,10 +73,10 @@ class ConnectionPoolTests(SocketCase):
     def test_idle(self) -> None:
         """A socket that no flow uses is closed after the idle time."""
         pool = self._pool(2, connection_idle_sec=30.0, connection_keepalive_sec=10.0)
-        ids = pool.new_flow()
+        ids = self._flow()
         socket = pool.socket(BOOKIE, V2, ids)
-        pool.leave(BOOKIE, V2, socket, ids, ClientClosedError())
-        pool.end_flow(ids)
+        socket.leave(ids, ClientClosedError())
+        self.settings.flow_ids.release(ids.flow_id)
         for _ in range(3):
             self.assertTrue(socket.usable)
             assert socket.connection is not None
@@ -83,9 +87,9 @@ class ConnectionPoolTests(SocketCase):
     def test_close(self) -> None:
         """After the end nothing is given out, and the end is when the last socket is gone; twice is harmless."""
         pool = self._pool(2)
-        pool.socket(BOOKIE, V2, pool.new_flow())
+        pool.socket(BOOKIE, V2, self._flow())
         closed = pool.close(ClientClosedError("over"))
-        self.assertRaises(ClientClosedError, pool.socket, BOOKIE, 2, pool.new_flow())
+        self.assertRaises(ClientClosedError, pool.socket, BOOKIE, 2, self._flow())
         self.assertNoResult(closed)
         self.network.move()
         self.successResultOf(closed)
@@ -97,7 +101,7 @@ class ConnectionPoolTests(SocketCase):
         for limit in (2, 0):
             pool = self._pool(limit)
             self.network.unanswered.add(ADDRESS)
-            flows = pool.new_flow(), pool.new_flow()
+            flows = self._flow(), self._flow()
             waiters = [pool.socket(BOOKIE, V2, ids).connected(ids.flow_id) for ids in flows]
             closed = pool.close(ClientClosedError("over"))
             for waiter in waiters:
@@ -108,7 +112,7 @@ class ConnectionPoolTests(SocketCase):
     def test_close_own_sockets(self) -> None:
         """The end closes sockets that are not shared, too, and waits for the last."""
         pool = self._pool(0)
-        sockets = [pool.socket(BOOKIE, V2, pool.new_flow()) for _ in range(3)]
+        sockets = [pool.socket(BOOKIE, V2, self._flow()) for _ in range(3)]
         closed = pool.close(ClientClosedError("over"))
         self.assertNoResult(closed)
         self.network.move()
@@ -118,7 +122,7 @@ class ConnectionPoolTests(SocketCase):
     def test_grace(self) -> None:
         """At the end requests that are under way have the configured time; nothing new is taken meanwhile."""
         pool = self._pool(2, connection_grace_sec=3.0)
-        ids = pool.new_flow()
+        ids = self._flow()
         socket = pool.socket(BOOKIE, V2, ids)
         assert socket.connection is not None
         reading = socket.connection.read(ids, 7, (0,))
@@ -134,7 +138,7 @@ class ConnectionPoolTests(SocketCase):
     def test_loss(self) -> None:
         """Connections that are lost do not end the pool."""
         pool = self._pool(2)
-        ids = pool.new_flow()
+        ids = self._flow()
         socket = pool.socket(BOOKIE, V2, ids)
         self.network.break_connections(ADDRESS)
         self.failureResultOf(socket.connected(ids.flow_id), BookieHandleNotAvailableError)
