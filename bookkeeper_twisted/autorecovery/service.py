@@ -1,7 +1,6 @@
 """Autorecovery in one process: the auditor with its election, and the replication worker."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -121,17 +120,16 @@ class AutoRecovery:
 
     async def stop(self) -> None:
         """Stop the auditor, and then the worker, which cancels its repairs and releases their locks."""
-        services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))
-        for step in (stop for name, stop in services if name in self._services):
+        services: Mapping[str, Callable[[], Awaitable[None]]] = {
+            AUDITOR: self.election.stop, WORKER: self.worker.stopService
+        }  # fmt: skip
+        for step in (stop for name, stop in services.items() if name in self._services):
             try:
                 await step()
             # Continue after the error: the store removes the candidate and the locks at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
         self.adaptive.stop()
-
-    async def _stop_worker(self) -> Any:
-        return await self.worker.stopService()
 
 
 def job_of(status: LedgerStatus, now: float) -> RunningJob:

@@ -23,7 +23,6 @@ from ...errors import (
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
 from ...limits.throttle import UNLIMITED, Rate, Throttles
-from ...metadata.interfaces import Versioned
 from ...metadata.locked_work import under_lock
 from ...model import LedgerMetadata
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
@@ -220,20 +219,15 @@ class BookieRecovery:
         problems: list[BookKeeperError] = []
         gone = await self._presence.gone(self._bookies)
         for report in self._reports(ledger_id, stored.value, gone):
-            stored = await self._repair_fragment(stored, report, problems)
+            try:
+                stored = await self._replicator.repair(stored, report)
+            except (ClientClosedError, MetadataError):
+                raise
+            except BookKeeperError as error:
+                problems.append(error)
+                stored = await self._admin.client.context.ledgers.read(ledger_id)
         if problems:
             raise problems[0]
-
-    async def _repair_fragment(
-        self, stored: Versioned[LedgerMetadata], report: FragmentReport, problems: list[BookKeeperError]
-    ) -> Versioned[LedgerMetadata]:
-        try:
-            return await self._replicator.repair(stored, report)
-        except (ClientClosedError, MetadataError):
-            raise
-        except BookKeeperError as error:
-            problems.append(error)
-            return await self._admin.client.context.ledgers.read(report.fragment.ledger_id)
 
     def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
         """Yield a report for each fragment that has a bookie to recover in its ensemble.

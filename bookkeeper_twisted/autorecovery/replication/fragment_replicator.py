@@ -190,19 +190,14 @@ class FragmentReplicator:
             bookie_id = ensemble[position]
             if bookie_id in work.excluded:
                 try:
-                    ensemble[position] = await self._another(metadata, position, ensemble, work.excluded)
+                    ensemble[position] = await self._context.watcher.replace_bookie(
+                        position, ensemble, metadata.write_quorum_size, work.excluded, metadata.custom_metadata
+                    )
                 except NotEnoughBookiesError as error:
                     work.shortage = NotEnoughBookiesError(f"no bookie can take the place of {bookie_id}: {error}")
                     continue
             targets[position] = ensemble[position]
         return targets
-
-    async def _another(
-        self, metadata: LedgerMetadata, position: int, ensemble: list[str], excluded: Collection[str]
-    ) -> str:
-        return await self._context.watcher.replace_bookie(
-            position, ensemble, metadata.write_quorum_size, excluded, metadata.custom_metadata
-        )
 
     async def _moved(
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
