@@ -202,7 +202,7 @@ PLANTS = (
     Plant(
         "a recovery leaves its flow open", "client/recovery/ledger_recovery.py",
         "self._context.bookies.retire()", "pass", ["tests.client.recovery.test_ledger_recovery_failures"],
-        where="LedgerRecovery._leave",
+        where="LedgerRecovery.run",
     ),
     Plant(
         "news leaves the pause of a tail long", "client/reading/tailing.py",

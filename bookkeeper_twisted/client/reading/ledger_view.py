@@ -9,10 +9,6 @@ from ...model import LedgerMetadata
 HANDLE_CLOSED = "close() was called"
 
 
-def _nothing() -> None:
-    """Do nothing; a placeholder for the function that ends the watch of the metadata."""
-
-
 class LedgerView:
     """The metadata, the LAC and the length of a ledger that one reader knows.
 
@@ -33,7 +29,7 @@ class LedgerView:
         self._version = stored.version
         self._deleted = False
         self.handle_closed = False
-        self._stop_watching = _nothing
+        self._stop_watching: Callable[[], object] = lambda: None
         self._listeners: dict[Callable[[], None], None] = {}
         self._adopt(stored.value)
 
@@ -131,5 +127,5 @@ class LedgerView:
         self._tell()
 
     def _end_watch(self) -> None:
-        stop, self._stop_watching = self._stop_watching, _nothing
+        stop, self._stop_watching = self._stop_watching, lambda: None
         stop()

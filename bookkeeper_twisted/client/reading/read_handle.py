@@ -16,13 +16,11 @@ from ..traces import LEDGER, READ, READ_BATCH, TracedOperation, TracedReads
 from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
 from .ledger_view import HANDLE_CLOSED, LedgerView
-from .read_ahead import ReadAhead
+from .read_ahead import Fetch, ReadAhead
 from .replica_reads import ReplicaReader
 from .tailing import Tail
 
 T = TypeVar("T")
-Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
-"""``fetch(first, max_count, max_size)``: a function that reads consecutive entries from the id ``first`` on."""
 
 
 class LedgerReader:

@@ -6,10 +6,8 @@ back.  So a recovery that fails leaves nothing to clean up.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import attrs
-from twisted.internet.defer import Deferred
 
 from ...codec.digest import Digester
 from ...errors import (
@@ -34,8 +32,6 @@ from ..reading.replica_reads import ReplicaReader
 from ..writing.ensemble_change import RememberedEnsembleChange
 from .recovery_reads import RecoveryReads
 from .write_back import WriteBack
-
-T = TypeVar("T")
 
 _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError, MetadataUnavailableError)
 """Errors of a recovery that are raised unchanged; any other error becomes the cause of a LedgerRecoveryError."""
@@ -74,16 +70,14 @@ class LedgerRecovery:
             cause of this error.
         """
         try:
-            return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
+            return await self._recover(known)
         except BookKeeperError as error:
             self._log.debug("ledger {ledger_id} was not recovered: {error}", ledger_id=self._ledger_id, error=error)
             if isinstance(error, _KEPT):
                 raise
             raise LedgerRecoveryError(f"ledger {self._ledger_id} was not recovered: {error}") from error
-
-    def _leave(self, outcome: T) -> T:
-        self._context.bookies.retire()
-        return outcome
+        finally:
+            self._context.bookies.retire()
 
     async def _recover(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         stored = await self._announce(known)

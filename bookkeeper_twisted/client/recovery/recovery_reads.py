@@ -130,7 +130,8 @@ class RecoveryReads:
     async def _vote(self, entry_id: int) -> bytes | None:
         """Ask all bookies of the write set for an entry; return it as stored, or None if it was never acknowledged."""
         poll = _EntryPoll(self._rules)
-        asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
+        bookies = [self._ensemble[position] for position in self._rules.schedule.write_set(entry_id)]
+        asked = [Deferred.fromCoroutine(self._ask(bookie_id, entry_id, poll)) for bookie_id in bookies]
         for answer in asked:
             answer.addErrback(poll.crashed)
         try:
@@ -145,9 +146,6 @@ class RecoveryReads:
             self._doubted.remove(poll.source)
             self._support.unanswered(poll.source)
         return poll.entry
-
-    def _write_set(self, entry_id: int) -> list[str]:
-        return [self._ensemble[position] for position in self._rules.schedule.write_set(entry_id)]
 
     async def _ask(self, bookie_id: str, entry_id: int, poll: "_EntryPoll") -> None:
         flags, key = self._rules.read_flags(), self._digester.master_key
