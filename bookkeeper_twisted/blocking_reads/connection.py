@@ -117,7 +117,7 @@ class BookieConnection:
         try:
             self._socket.sendall(data)
         except OSError as error:
-            raise self._failure(error) from None
+            raise failure_of(error, self._address) from None
 
     def receive(self, size: int) -> bytes:
         """Receive exactly ``size`` bytes."""
@@ -150,13 +150,10 @@ class BookieConnection:
         try:
             data = self._socket.recv(size, flags)
         except OSError as error:
-            raise self._failure(error) from None
+            raise failure_of(error, self._address) from None
         if not data:
             raise BookieHandleNotAvailableError(f"bookie {self._address.bookie_id} closed the connection")
         return data
-
-    def _failure(self, error: OSError) -> BookieHandleNotAvailableError | RequestTimeoutError:
-        return failure_of(error, self._address)
 
 
 def failure_of(error: OSError, address: Address) -> BookieHandleNotAvailableError | RequestTimeoutError:

@@ -36,11 +36,6 @@ class Fragment:
     bookies: tuple[Address, ...]
     write_quorum: int
 
-    @property
-    def count(self) -> int:
-        """The number of entries in the range."""
-        return self.last - self.first + 1
-
 
 @attrs.frozen
 class ReadLimits:

@@ -44,15 +44,6 @@ class ClusterView:
         # without entries, whose metadata are the record); False if a user has created the ledger.
         self._high_ids: dict[int, bool] = {}
 
-    def wait(self, work: Callable[[], Awaitable[V]]) -> V:
-        """Run the coroutine function ``work`` in the reactor thread and wait for its result.
-
-        Do not call it on the reactor thread itself: it would block this thread for ever.
-
-        :raises Exception: the error that ``work`` raised.
-        """
-        return THREAD.wait(work)
-
     def ledger_ids(self, first: int = 0, last: int = MAX_LEDGER_ID) -> list[int]:
         """Return the ids of ledgers from ``first`` to ``last`` (inclusive), ascending; leave out the sink's records.
 
@@ -79,7 +70,7 @@ class ClusterView:
 
         :raises MetadataError: the metadata store failed.
         """
-        return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
+        return THREAD.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
         """Read the metadata of ledgers concurrently; return them by ledger id, and leave out ledgers that do not exist.
@@ -96,7 +87,7 @@ class ClusterView:
 
         :raises MetadataError: the metadata store failed.
         """
-        marked = self.wait(partial(_listed, self.underreplication.marked_ledgers()))
+        marked = THREAD.wait(partial(_listed, self.underreplication.marked_ledgers()))
         return self._read(marked, self.underreplication.read_mark, NotUnderreplicatedError)
 
     def _read(
@@ -114,7 +105,7 @@ class ClusterView:
             except none:
                 return None
 
-        found = self.wait(partial(results_of, ledger_ids, found_or_none))
+        found = THREAD.wait(partial(results_of, ledger_ids, found_or_none))
         return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
@@ -132,15 +123,15 @@ class ClusterView:
             except BookieHandleNotAvailableError:
                 return Address(bookie_id, "", 0)
 
-        return self.wait(partial(results_of, bookie_ids, look_up))
+        return THREAD.wait(partial(results_of, bookie_ids, look_up))
 
     def available_bookies(self) -> frozenset[str]:
         """Return the ids of registered bookies, writable or read-only."""
-        return self.wait(partial(registered_bookies, self.registration))
+        return THREAD.wait(partial(registered_bookies, self.registration))
 
     def close(self) -> None:
         """Close the connection to the metadata store."""
-        self.wait(self._driver.close)
+        THREAD.wait(self._driver.close)
 
 
 async def _listed(ids: AsyncIterator[int]) -> list[int]:

@@ -16,6 +16,9 @@ from ...ledger.schedule import Schedule
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
 """Maximum number of bytes, and of entries, of one batch read."""
 
+_WIRE = 2
+"""The version of the protocol for reads."""
+
 Spend = Callable[[int, int], None]
 """A function that is called with the numbers of entries and bytes read; it blocks until the speed limit permits more.
 """
@@ -24,7 +27,6 @@ Spend = Callable[[int, int], None]
 class PositionCheck:
     """Checks the entries of a ledger that the bookie at one position of the ensemble should have.
 
-    :param wire: version of the protocol for reads, 2 or 3.
     :param batch_bytes: maximum number of bytes of one batch read; with a speed limit, as many as the task may read in
         0.1 seconds.
     :param batch_entries: maximum number of entries of one batch read; with a speed limit, as many as the task may read
@@ -33,8 +35,7 @@ class PositionCheck:
 
     def __init__(
         self, pool: SocketPool, address: Address, ledger_id: int, schedule: Schedule, position: int,
-        digester: Digester, spend: Spend, wire: int = 2, batch_bytes: int = BATCH_BYTES,
-        batch_entries: int = BATCH_ENTRIES,
+        digester: Digester, spend: Spend, batch_bytes: int = BATCH_BYTES, batch_entries: int = BATCH_ENTRIES,
     ) -> None:  # fmt: skip
         self._pool = pool
         self._address = address
@@ -43,7 +44,6 @@ class PositionCheck:
         self._position = position
         self._digester = digester
         self._spend = spend
-        self._wire = wire
         self._batch_bytes = batch_bytes
         self._batch_entries = batch_entries
 
@@ -67,7 +67,7 @@ class PositionCheck:
                 run = self._batch(read.first, min(read.count, self._batch_entries))
                 self._spend(run.count, run.size)
                 return run
-            answers = self._singles(read.entry_ids, self._wire)
+            answers = self._singles(read.entry_ids)
             answers |= self._lost(answers)
         except BookKeeperError as error:
             return error
@@ -87,7 +87,7 @@ class PositionCheck:
         support, bookie_id = self._pool.batch_support, self._address.bookie_id
         while support.is_expected(bookie_id):
             asked = OutstandingRequest(
-                self._pool, self._address, self._wire,
+                self._pool, self._address, _WIRE,
                 lambda to: requests.send_batch_read(to, self._ledger_id, first, count, self._batch_bytes),
                 lambda source: requests.receive_batch(source, self._ledger_id, first),
             )  # fmt: skip
@@ -96,7 +96,7 @@ class PositionCheck:
             except BadRequestError:
                 support.refused(bookie_id)
             except UNANSWERED:
-                self._singles([first], self._wire)
+                self._singles([first])
                 support.unanswered(bookie_id)
             else:
                 support.gave_one(bookie_id)
@@ -112,14 +112,14 @@ class PositionCheck:
         :returns: by entry id, the V3 errors of lost entries.
         """
         failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
-        if not failed or self._wire == 3:
+        if not failed:
             return {}
         with suppress(BookKeeperError):
             exact = self._singles(failed, 3)
             return {entry_id: answer for entry_id, answer in exact.items() if isinstance(answer, DataUnknownError)}
         return {}
 
-    def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
+    def _singles(self, wanted: Sequence[int], wire: int = _WIRE) -> dict[int, bytes | Exception]:
         asked = OutstandingRequest(
             self._pool, self._address, wire, lambda to: requests.send_reads(to, self._ledger_id, wanted),
             lambda source: requests.receive_entries(source, self._ledger_id, wanted),

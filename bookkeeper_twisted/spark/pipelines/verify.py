@@ -237,7 +237,8 @@ def mark_underreplicated(
     :param options: settings of the client: options of the source whose keys begin with ``bookkeeper.``.
     """
     from ..driver.cluster import connected
+    from ..reactor import THREAD
 
     with connected(uri, client_config(options)) as cluster:
         for ledger_id, bookies in ledgers:
-            cluster.wait(partial(cluster.underreplication.mark, ledger_id, bookies))
+            THREAD.wait(partial(cluster.underreplication.mark, ledger_id, bookies))
