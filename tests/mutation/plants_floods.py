@@ -2,7 +2,7 @@
 
 from .plant import Plant
 
-_LIMIT, _LIMITED = "protocol/server/handshakes.py", ["tests.protocol.server.test_handshakes"]
+_LIMIT, _LIMITED = "protocol/server/shared_limits.py", ["tests.protocol.server.test_handshakes"]
 _SERVER = "protocol/server/connection.py"
 _GREETING, _GREETED = "protocol/server/greeting.py", ["tests.protocol.server.test_greeting"]
 

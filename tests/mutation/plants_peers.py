@@ -4,7 +4,7 @@ from .plant import Plant
 
 _CONNECTION, _SESSION = "protocol/server/connection.py", "bookie/requests/session.py"
 _UNREAD, _POLLS = ["tests.protocol.server.test_unread_replies"], ["tests.bookie.requests.test_lac_processor"]
-_FRAMES, _HALVES = "protocol/server/held_bytes.py", ["tests.protocol.server.test_held_bytes"]
+_FRAMES, _HALVES = "protocol/server/shared_limits.py", ["tests.protocol.server.test_held_bytes"]
 _FRAMES_LEFT = ["tests.protocol.server.test_connection"]
 _TURNS = ["tests.bookie.requests.test_turns"]
 _BIG, _ALL = ["tests.bookie.test_engine_bounds.BigEntryTests"], ["tests.protocol.test_turns"]

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.instruments import Counter
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
-from bookkeeper_twisted.protocol.server.handshakes import Handshakes
+from bookkeeper_twisted.protocol.server.shared_limits import Handshakes
 
 from ..tls_ends import QueueTransport, TlsLayerCase
 
