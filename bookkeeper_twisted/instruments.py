@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from typing import Generic, TypeVar
 
 import attrs
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
@@ -334,6 +334,24 @@ class Instruments(Collector):
                 for suffix, more, value in instrument.samples():
                     metric.add_sample(name + suffix, {**more, **labels}, value)
             yield metric
+
+
+def new_registry(*collectors: Instruments) -> CollectorRegistry:
+    """Make a registry of the instruments of bookies or clients, without metrics of the process."""
+    registry = CollectorRegistry()
+    for collector in collectors:
+        registry.register(collector)
+    return registry
+
+
+def process_registry() -> CollectorRegistry:
+    """Make a registry of CPU time, memory and file descriptors of this process (``process_*``).
+
+    It is empty except on Linux.
+    """
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    return registry
 
 
 def render(registry: CollectorRegistry) -> bytes:

@@ -7,10 +7,9 @@ Some numbers are exported under several names, because the names differ between 
 dashboards for older versions should work, too.
 """
 
-from ..instruments import Instruments, pieces, render
+from ..instruments import Instruments, new_registry, pieces, process_registry, render
 from .bookie import BookieMetrics, JournalGroup, JournalMetrics
 from .maintenance import MaintenanceMetrics, ScrubMetrics
-from .registries import new_registry, process_registry
 from .requests import AuthorizationMetrics, ConnectionMetrics, RequestMetrics, watch_certificate
 from .storage import DiskMetrics, StorageMetrics, directory_labels
 from .throttles import AdaptiveMetrics, ThrottleMetrics
