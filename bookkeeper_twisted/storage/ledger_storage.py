@@ -45,11 +45,9 @@ class StorageSettings:
     :ivar read_cache_bytes: maximum number of bytes of the read cache, for all directories together.
     :ivar recent_rows_bytes: maximum number of bytes of index rows in memory for each directory.
     :ivar max_open_logs: maximum number of entry logs that are kept open for reads, for each directory.
-    :ivar rebuild_index: whether to make new indexes from the entry logs.
+    :ivar rebuild_index: whether to make new indexes from the entry logs (:func:`~.rebuild.rebuild_index`).
     :ivar reserve_bytes: maximum number of bytes that are reserved on each disk for deletions and compactions
         (:mod:`.space_reserve`).
-    :ivar unfenced_because: a reason, as text, not to fence the ledgers that a rebuild finds in entry logs but not in
-        the old index.  If empty, the rebuild fences these ledgers.
     """
 
     log_size_limit: int = 1024 * _MIB
@@ -60,7 +58,6 @@ class StorageSettings:
     max_open_logs: int = 64
     rebuild_index: bool = False
     reserve_bytes: int = 0
-    unfenced_because: str = ""
 
 
 WINDOW = 256 * 1024
@@ -363,7 +360,7 @@ def _open_directory(
     reserve = SpaceReserve(fs, (path, index_path), settings.reserve_bytes) if settings.reserve_bytes else None
     rebuilt = None
     if settings.rebuild_index:
-        rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because, elsewhere=elsewhere)
+        rebuilt = rebuild_index(fs, path, index_path, make_index, elsewhere=elsewhere)
     index = rebuilt.index if rebuilt is not None else _open_index_with(reserve, fs, path, index_path, make_index)
     try:
         log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_direct)

@@ -97,18 +97,15 @@ def rebuild_index(
     directory: str,
     index_directory: str,
     make_index: IndexFactory,
-    unfenced_because: str = "",
     advance: Callable[[int], object] = int,
     states: Sequence[LedgerRow] | None = None,
     elsewhere: Collection[int] = (),
 ) -> Rebuilt:
-    """Make a new index of a directory from its entry logs, in place of the old one.
+    """Make a new index of a directory from its entry logs, in place of the old one; fence ledgers without a state.
 
     :param directory: path of the ledger directory, ending in ``current``.
     :param index_directory: path of the index directory, ending in ``current``.
     :param make_index: creates a new index, or opens the old one.
-    :param unfenced_because: a reason, as text, not to fence the ledgers without a state; for example, that the caller
-        imports their fences next.  If empty, these ledgers become fenced.
     :param advance: called with the size of each entry log after it was read.
     :param states: the ledger states for the new index; if None, the states in the old index are kept.
     :param elsewhere: ids of ledgers that belong to other directories; their entries in the logs of this directory are
@@ -128,7 +125,7 @@ def rebuild_index(
         dead = {row.ledger_id for row in kept if row.forgotten_at}.union(elsewhere)
         for log_id in entry_log_ids(fs, directory):
             scan = LogScan(fs, directory, log_id)
-            _take_log(rebuilt, scan, log_id, known, dead, not unfenced_because)
+            _take_log(rebuilt, scan, log_id, known, dead)
             advance(scan.file_size)
         rebuilt.index.commit(IndexBatch(complete=True, least_commits=least_commits))
     except BaseException:
@@ -185,7 +182,7 @@ def _anew(
     return index
 
 
-def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dead: set[int], fenced: bool) -> None:
+def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dead: set[int]) -> None:
     sizes: dict[int, int] = {}
     batch = IndexBatch()
     for row in rows_of(counted(scan, sizes), log_id):
@@ -195,7 +192,7 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dea
         rebuilt.entries += row.last - row.first + 1
         if row.ledger_id not in known:
             known.add(row.ledger_id)
-            batch.ledgers.append(LedgerRow(row.ledger_id, b"", fenced))
+            batch.ledgers.append(LedgerRow(row.ledger_id, b"", True))
         if len(batch.runs) >= BATCH_ROWS:
             rebuilt.index.commit(batch)
             batch = IndexBatch()

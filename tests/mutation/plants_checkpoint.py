@@ -169,7 +169,7 @@ PLANTS = (
     ),
     Plant(
         "a rebuild leaves unknown ledgers unfenced", "storage/rebuild.py",
-        'LedgerRow(row.ledger_id, b"", fenced)', 'LedgerRow(row.ledger_id, b"", False)', _REBUILD, where="_take_log",
+        'LedgerRow(row.ledger_id, b"", True)', 'LedgerRow(row.ledger_id, b"", False)', _REBUILD, where="_take_log",
     ),
     Plant(
         "a rebuild is complete before it ends", "storage/rebuild.py",

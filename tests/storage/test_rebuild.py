@@ -38,9 +38,9 @@ def write_log(disk: SimDisk, runs: Sequence[EntryRun], size_limit: int = 1 << 20
     return rows
 
 
-def rebuild(disk: SimDisk, unfenced_because: str = "") -> Rebuilt:
+def rebuild(disk: SimDisk) -> Rebuilt:
     """The index of ``/``."""
-    return rebuild_index(disk, "/", "/", SimIndex.open, unfenced_because)
+    return rebuild_index(disk, "/", "/", SimIndex.open)
 
 
 class RowsTests(SynchronousTestCase):
@@ -103,12 +103,6 @@ class RebuildTests(SynchronousTestCase):
         disk = SimDisk()
         write_log(disk, [run(1, 0, 5), run(2, 0, 5)])
         self.assertEqual([*rebuild(disk).index.ledgers()], [LedgerRow(1, b"", True), LedgerRow(2, b"", True)])
-
-    def test_unfenced_for_a_reason(self) -> None:
-        """They are left unfenced only if the caller says why."""
-        disk = SimDisk()
-        write_log(disk, [run(1, 0, 5)])
-        self.assertEqual([*rebuild(disk, "fences are imported next").index.ledgers()], [LedgerRow(1)])
 
     def test_states_are_kept(self) -> None:
         """What the old index tells of ledgers is taken over, of those without entries too."""

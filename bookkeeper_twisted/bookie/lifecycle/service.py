@@ -98,7 +98,6 @@ class BookieService(Service):
         local_host: str = "127.0.0.1", make_site: MakeSite | None = None, make_metrics_site: MakeSite | None = None,
         on_failure: Callable[[Failure], None] = lambda failure: None,
         make_index: IndexFactory = SqliteRunIndex.open_to_serve, open_key_values: OpenKeyValues = RocksKeyValues.open,
-        random_bytes: Callable[[int], bytes] = secureRandom,
         executor: IStorageExecutor | None = None,
     ) -> None:  # fmt: skip
         self.bookie_id = ""
@@ -123,7 +122,6 @@ class BookieService(Service):
         self._report = on_failure
         self._make_index = make_index
         self._open_key_values = open_key_values
-        self._random_bytes = random_bytes
         self._executor = executor or ThreadExecutor(reactor, max(1, config.num_read_worker_threads))
         self._undo = AsyncExitStack()
         self._starting: Deferred[None] | None = None
@@ -329,7 +327,7 @@ class BookieService(Service):
         settings = attrs.evolve(storage_settings(self.config), rebuild_index=self._rebuild)
         self._store = await self._in_flush_thread(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
-            self._random_bytes(16), journal_settings(self.config), settings, self._storages,
+            secureRandom(16), journal_settings(self.config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(self._close_store)
         # After a take-over, our indexes are complete now, so the index databases of Apache's bookie can be removed.

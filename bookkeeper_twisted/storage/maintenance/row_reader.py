@@ -12,7 +12,7 @@ import errno
 import struct
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -155,25 +155,21 @@ class RowCutter:
     :ivar is_last: whether the steps so far contain all rows of the index.
     :param after: ledger id and first entry id of the row after which to begin.
     :param sources: ids of the entry logs; rows that refer to other logs are left out.  None for all logs.
-    :param admits: called with each row before the row is added to a step; if it returns False, the step ends before
-        this row.
     """
 
     def __init__(
-        self, index: IRunIndex, after: tuple[int, int] = (-1, -1), sources: Sequence[int] | None = None,
-        admits: Callable[[IndexRow], bool] = lambda row: True,
-    ) -> None:  # fmt: skip
+        self, index: IRunIndex, after: tuple[int, int] = (-1, -1), sources: Sequence[int] | None = None
+    ) -> None:
         self.after = after
         self.is_last = False
         self._index = index
         self._sources = sources
-        self._admits = admits
         self._ahead: deque[IndexRow] = deque()
         self._page_after = after
         self._start = 0
 
     def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """Return the records to read next; None if none is left, or the constructor's ``admits`` refuses the next row.
+        """Return the records to read next; None if none is left.
 
         :param passed_over: two pieces (records of index rows) with at most this number of unneeded bytes between them
             are read by one call.
@@ -199,8 +195,7 @@ class RowCutter:
                 self.is_last = True
                 return None
             self._page_after = self._ahead[-1].ledger_id, self._ahead[-1].first
-        row = self._ahead[0]
-        return row if self._start or self._admits(row) else None
+        return self._ahead[0]
 
     def _end_row(self) -> None:
         row = self._ahead.popleft()
