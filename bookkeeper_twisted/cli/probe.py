@@ -5,6 +5,7 @@ takes 50 ms.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 
 from .ending import show
@@ -60,13 +61,10 @@ def _address(environ: Mapping[str, str]) -> str:
 
 
 def _ask(command: str, host: str, port: int) -> tuple[int, str]:
-    connection = HTTPConnection(host, port, timeout=_TIMEOUT)
-    try:
+    with closing(HTTPConnection(host, port, timeout=_TIMEOUT)) as connection:
         if command == "drain":
             connection.request("PUT", "/api/v1/bookie/state/readonly", '{"readOnly": true}')
         else:
             connection.request("GET", "/heartbeat")
         answer = connection.getresponse()
         return answer.status, answer.read().decode(errors="replace")
-    finally:
-        connection.close()

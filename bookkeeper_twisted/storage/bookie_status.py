@@ -8,6 +8,7 @@ line for each reason to be read-only.  If the files in several directories diffe
 import posixpath
 import re
 from collections.abc import Sequence
+from contextlib import closing
 
 import attrs
 
@@ -67,11 +68,8 @@ def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
         path = posixpath.join(directory, FILE_NAME)
         if not fs.exists(path):
             continue
-        file = fs.open(path)
-        try:
+        with closing(fs.open(path)) as file:
             found = BookieStatus.parse(file.pread(_MOST_BYTES, 0))
-        finally:
-            file.close()
         if found is not None and found.millis >= newest.millis:
             newest = found
     return newest

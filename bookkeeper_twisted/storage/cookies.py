@@ -28,6 +28,7 @@ take-over, all directories get our cookie before the first cookie of Apache's bo
 
 import posixpath
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 
 import attrs
 
@@ -87,11 +88,8 @@ def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, b
     for directory in directories:
         path = posixpath.join(current(directory), name)
         if fs.exists(path):
-            file = fs.open(path)
-            try:
+            with closing(fs.open(path)) as file:
                 found[directory] = file.pread(_MAX_COOKIE, 0)
-            finally:
-                file.close()
     return found
 
 

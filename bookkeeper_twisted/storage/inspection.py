@@ -8,6 +8,7 @@ logs are scanned, and the last copy of an entry is valid, as in a rebuild of the
 import posixpath
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from operator import attrgetter
 
 import attrs
@@ -121,8 +122,7 @@ class StoredDirectory:
                 yield Inconsistency(str(error))
 
     def _of_rows(self, index: IRunIndex, advance: Callable[[int], object]) -> Iterator[Inconsistency]:
-        reader = EntryLogReader(self.fs, self.path)
-        try:
+        with closing(EntryLogReader(self.fs, self.path)) as reader:
             after = (-1, -1)
             while page := index.page(after, PAGE):
                 for row in page:
@@ -131,8 +131,6 @@ class StoredDirectory:
                         yield Inconsistency(reason, row.ledger_id, row.first)
                     advance(row_bytes(row))
                 after = page[-1].ledger_id, page[-1].first
-        finally:
-            reader.close()
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:

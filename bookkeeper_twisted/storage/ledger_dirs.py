@@ -7,6 +7,7 @@ leading zeros.
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 
 import attrs
 
@@ -96,11 +97,8 @@ def journal_bytes(fs: IFileSystem, directory: str) -> int:
 def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
     total = 0
     for name in names:
-        file = fs.open(posixpath.join(directory, name))
-        try:
+        with closing(fs.open(posixpath.join(directory, name))) as file:
             total += file.size()
-        finally:
-            file.close()
     return total
 
 

@@ -57,12 +57,9 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
     """
     found = []
     for log_id in entry_log_ids(fs, directory):
-        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
-        try:
+        with closing(fs.open(posixpath.join(directory, entry_log_name(log_id)))) as file:
             if file.size() > HEADER_SIZE:
                 found.append(log_id)
-        finally:
-            file.close()
     return found
 
 

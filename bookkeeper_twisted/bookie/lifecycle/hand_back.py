@@ -95,19 +95,15 @@ class HandBack:
                 )
 
     def _replay(self) -> None:
-        store = self.open_store()
-        try:
+        with closing(self.open_store()) as store:
             store.recover()
             if store.disk_full:
                 raise NoWritableDirectoryError("a ledger disk has no space for what the journals hold: make room first")
-        finally:
-            store.close()
 
     def _export(self, index_directory: str) -> Exported:
-        index = self.make_index(self.fs, index_directory, False)
-        try:
-            with self.progress(index_directory, live_bytes(index)) as advance:
-                remove(self.fs, index_files(self.fs, index_directory))  # a crash may have left outdated index files
-                return self.write_index(self.fs, index_directory, index, advance)
-        finally:
-            index.close()
+        with (
+            closing(self.make_index(self.fs, index_directory, False)) as index,
+            self.progress(index_directory, live_bytes(index)) as advance,
+        ):
+            remove(self.fs, index_files(self.fs, index_directory))  # a crash may have left outdated index files
+            return self.write_index(self.fs, index_directory, index, advance)

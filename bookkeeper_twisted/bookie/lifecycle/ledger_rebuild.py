@@ -6,6 +6,7 @@ journal, and the knowledge that a ledger was fenced before it was deleted.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 from ...errors import JournalDamageError
 from ...storage.entry_log.scan import ledger_sizes
@@ -41,8 +42,7 @@ def journal_states(
 def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Yield the bodies of all records of a journal, oldest file first; skip unused bytes at the end of a file."""
     for file_id in journal_ids(fs, directory):
-        file = fs.open(f"{directory}/{journal_name(file_id)}")
-        try:
+        with closing(fs.open(f"{directory}/{journal_name(file_id)}")) as file:
             passed, reader = 0, JournalReader(file, file_id)
             for bodies in reader.records(0):
                 advance(reader.at - passed)
@@ -52,8 +52,6 @@ def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) 
                         raise JournalDamageError(f"{file.path}: a record of {len(body)} bytes")
                     yield body
             advance(file.size() - passed)
-        finally:
-            file.close()
 
 
 def directory_map_of_logs(fs: IFileSystem, paths: StorePaths) -> DirectoryMap:

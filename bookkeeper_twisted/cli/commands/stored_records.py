@@ -7,6 +7,7 @@ import posixpath
 import struct
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 
 import attrs
@@ -124,11 +125,8 @@ def _number(value: int | None, default: int) -> int:
 
 def _read(shell: ShellContext, path: str, record: Record, with_data: bool) -> StoredRecord:
     size = record.size - _LENGTH.size
-    file = shell.world.store.disk.open(path)
-    try:
+    with closing(shell.world.store.disk.open(path)) as file:
         body = file.pread(size if with_data else min(size, _DATA), record.offset + _LENGTH.size)
-    finally:
-        file.close()
     return _record(body, size, record.offset, with_data)
 
 
@@ -172,8 +170,7 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
     path = posixpath.join(directory, name)
     if not shell.world.store.disk.exists(path):
         raise OperandError(f"no {name} in {directory}")
-    file = shell.world.store.disk.open(path)
-    try:
+    with closing(shell.world.store.disk.open(path)) as file:
         reader = JournalReader(file, journal_id)
         shell.caption(line("Scan journal", file=name, journalId=journal_id))
         shell.caption(line("Journal Version", journalVersion=reader.version))
@@ -182,8 +179,6 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
             for body in bodies:
                 shell.show(_record(body, len(body), position, options.msg))
                 position += _LENGTH.size + len(body)
-    finally:
-        file.close()
     return OK
 
 

@@ -6,7 +6,7 @@ the process.
 
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -160,11 +160,8 @@ def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
     :param uri: metadata service URI of the cluster.
     :raises MetadataError: the metadata store cannot be reached.
     """
-    cluster = connect(uri, config)
-    try:
+    with closing(connect(uri, config)) as cluster:
         yield cluster
-    finally:
-        cluster.close()
 
 
 def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:

@@ -10,6 +10,7 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -141,8 +142,7 @@ def used_in(
         return {int(ledger): n for ledger, n in _asked(f"{url.scheme}://{url.netloc}{_PATH}?{query}", security).items()}
     fs = RealFileSystem()
     path = posixpath.join(current(directory), entry_log_name(log_id))
-    file = fs.open(path)
-    try:
+    with closing(fs.open(path)) as file:
         size = file.size()
         header = parse_header(file.pread(HEADER_SIZE, 0), path) if size >= HEADER_SIZE else None
         if header is not None and header.map_offset:
@@ -150,8 +150,6 @@ def used_in(
             if mapped is not None:
                 spend(0, size - header.map_offset)
                 return mapped
-    finally:
-        file.close()
     used: Counter[int] = Counter()
     read = records = 0
     for record in LogScan(fs, current(directory), log_id):

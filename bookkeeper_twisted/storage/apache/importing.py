@@ -61,15 +61,12 @@ def import_index(
     :raises StorageError: a database cannot be opened.
     """
     imported = Imported()
-    index = make_index(fs, index_directory, True)
-    try:
+    with closing(make_index(fs, index_directory, True)) as index:
         known = _import_states(fs, index_directory, open_key_values, index, imported)
         heads = Heads(fs, lambda log_id: posixpath.join(directory, entry_log_name(log_id)))
         with closing(heads), opened(fs, index_directory, LOCATIONS, open_key_values) as locations:
             import_rows(index, located_rows(_locations(locations), heads), known, imported)
         index.commit(IndexBatch(complete=True, least_commits=log_mark_commits(fs, directory)))
-    finally:
-        index.close()
     return imported
 
 
@@ -105,11 +102,8 @@ def opened(
     :param name: name of the database.
     :raises bookkeeper_twisted.errors.StorageError: the database is missing, or cannot be opened.
     """
-    database = open_key_values(fs, database_path(index_directory, name), False)
-    try:
+    with closing(open_key_values(fs, database_path(index_directory, name), False)) as database:
         yield database
-    finally:
-        database.close()
 
 
 # ---- states of ledgers -------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 
 from ...errors import StorageError
 from ..interfaces import IFileSystem, LedgerRow
@@ -85,8 +86,7 @@ def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[i
 
     :param path: path of the file, which stays open during the iteration.
     """
-    file = fs.open(path)
-    try:
+    with closing(fs.open(path)) as file:
         entry_id = 0
         while data := file.pread(_PAGE, HEAD_SIZE + _LOCATION.size * entry_id):
             for (location,) in _LOCATION.iter_unpack(data[: len(data) // _LOCATION.size * _LOCATION.size]):
@@ -95,16 +95,11 @@ def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[i
                 entry_id += 1
             if len(data) < _PAGE:
                 return
-    finally:
-        file.close()
 
 
 def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
-    file = fs.open(path)
-    try:
+    with closing(fs.open(path)) as file:
         head = file.pread(HEAD_SIZE, 0)
-    finally:
-        file.close()
     return parse_head(ledger_id, head) or LedgerRow(ledger_id, fenced=True)
 
 

@@ -13,6 +13,7 @@ has interrupted.
 import posixpath
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from ..interfaces import IFile, IFileSystem
@@ -54,12 +55,9 @@ class LogScan:
         self.path = posixpath.join(directory, entry_log_name(log_id))
         self.torn_at: int | None = None
         self._fs = fs
-        file = fs.open(self.path)
-        try:
+        with closing(fs.open(self.path)) as file:
             self.file_size = file.size()
             self.header = _read_header(file, self.path)
-        finally:
-            file.close()
 
     @property
     def sealed(self) -> bool:
@@ -69,11 +67,8 @@ class LogScan:
     def __iter__(self) -> Iterator[Record]:
         if self.header is None:
             return
-        file = self._fs.open(self.path)
-        try:
+        with closing(self._fs.open(self.path)) as file:
             yield from self._records(_Window(file, self._window))
-        finally:
-            file.close()
 
     def _records(self, window: "_Window") -> Iterator[Record]:
         at, end = layout.HEADER_SIZE, self.file_size
@@ -96,11 +91,8 @@ class LogScan:
         header = self.header
         if header is None or not layout.HEADER_SIZE <= header.map_offset < self.file_size:
             return None
-        file = self._fs.open(self.path)
-        try:
+        with closing(self._fs.open(self.path)) as file:
             data = file.pread(self.file_size - header.map_offset, header.map_offset)
-        finally:
-            file.close()
         return layout.decode_map(data, header.map_ledgers)
 
 

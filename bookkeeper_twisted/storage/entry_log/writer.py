@@ -17,6 +17,7 @@ All methods block, may raise :class:`OSError`, and run on the flush thread, whic
 import posixpath
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from operator import sub
 
 from ...crc32c import Buffer
@@ -425,11 +426,8 @@ def first_free_id(fs: IFileSystem, directory: str) -> int:
     used = [i for i in map(layout.reserved_id_of, fs.list(directory)) if i is not None]
     path = posixpath.join(directory, _LAST_ID)
     if fs.exists(path):
-        file = fs.open(path)
-        try:
+        with closing(fs.open(path)) as file:
             used.append(_parse_last_id(file.pread(64, 0)))
-        finally:
-            file.close()
     return _following(max(used)) if used else 0
 
 

@@ -1,6 +1,7 @@
 """Replaces a small file; a crash leaves either the old or the new content, never a mixture."""
 
 import posixpath
+from contextlib import closing
 
 from ..interfaces import IFileSystem
 
@@ -13,11 +14,8 @@ def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
     beside = path + ".tmp"
     if fs.exists(beside):  # a crash has left the temporary file
         fs.unlink(beside)
-    file = fs.open(beside, create=True)
-    try:
+    with closing(fs.open(beside, create=True)) as file:
         file.pwrite(data, 0)
         file.sync(metadata=True)
-    finally:
-        file.close()
     fs.rename(beside, path)
     fs.sync_directory(posixpath.dirname(path))

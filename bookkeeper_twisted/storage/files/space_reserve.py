@@ -17,6 +17,7 @@ A power cut may leave the reserve file missing or with any length; both are vali
 import errno
 import posixpath
 from collections.abc import Iterable
+from contextlib import closing
 
 from ...errors import NO_SPACE
 from ..interfaces import IFile, IFileSystem
@@ -133,14 +134,11 @@ class SpaceReserve:
         free = self._fs.allocatable(directory) // _BLOCK * _BLOCK
         if not exists and not free:
             return 0
-        file = self._fs.open(path, create=not exists)
-        try:
+        with closing(self._fs.open(path, create=not exists)) as file:
             held = min(file.size(), size)
             file.truncate(held)
             held = _allocated(file, held, min(size - held, free))
             file.sync(metadata=True)
-        finally:
-            file.close()
         self._fs.sync_directory(directory)
         return held
 

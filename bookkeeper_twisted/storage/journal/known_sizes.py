@@ -19,6 +19,7 @@ not tell the sizes of journal files that are newer than the ids in it.
 
 import posixpath
 import struct
+from contextlib import closing
 
 import attrs
 
@@ -62,11 +63,8 @@ class KnownSizes:
         self._file: IFile | None = None
         self.newest = self.previous = KnownSize()
         if fs.exists(self._path):
-            file = fs.open(self._path)
-            try:
+            with closing(fs.open(self._path)) as file:
                 self._parse(file.pread(_SIZES.size + _SUM.size, 0))
-            finally:
-                file.close()
 
     def _parse(self, data: bytes) -> None:
         sizes = data[: _SIZES.size]

@@ -18,6 +18,7 @@ import posixpath
 import re
 import struct
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import repeat
 
 from ...crc32c import crc32c
@@ -73,11 +74,8 @@ def _valid(fs: IFileSystem, path: str) -> bytes:
     """Return the content of a file with a log mark; empty if the file is missing, torn or damaged."""
     if not fs.exists(path):
         return b""
-    file = fs.open(path)
-    try:
+    with closing(fs.open(path)) as file:
         data = file.pread(_SIZE + 1, 0)
-    finally:
-        file.close()
     numbers = data[: -_SUM.size]
     known = len(numbers) in (_POSITION.size, _POSITION.size + _COMMITS.size)
     return data if len(data) == _POSITION.size or (known and data == _checked(numbers)) else b""

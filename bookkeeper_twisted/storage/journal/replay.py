@@ -26,6 +26,7 @@ no other file refers to it.  So the newest file is ignored and deleted if it has
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import attrs
 
@@ -94,8 +95,7 @@ class JournalReplay:
             self.unused = ids.pop()
         for index, file_id in enumerate(ids):
             start = log_mark.offset if file_id == log_mark.file_id else 0
-            file = self._fs.open(self._path(file_id))
-            try:
+            with closing(self._fs.open(self._path(file_id))) as file:
                 if start > file.size():
                     raise _damage(f"{file.path} ends at offset {file.size()}: the mark is in it, at {start}")
                 reader = self._reader(file, file_id)
@@ -104,8 +104,6 @@ class JournalReplay:
                     yield from bodies
                 self.end = JournalPosition(file_id, reader.end)
                 self._judge(file, reader, ids[index + 1 :])
-            finally:
-                file.close()
 
     def _reader(self, file: IFile, file_id: int) -> JournalReader:
         if file.size() < HEADER_SIZE:  # report a cut file, not a damaged header
@@ -113,15 +111,12 @@ class JournalReplay:
         return JournalReader(file, file_id)
 
     def _is_empty(self, file_id: int) -> bool:
-        file = self._fs.open(self._path(file_id))
-        try:
+        with closing(self._fs.open(self._path(file_id))) as file:
             reader = self._reader(file, file_id)
             empty = reader.identity is not None and reader.first_durable() is None and not reader.tail().torn
             if empty:
                 self._check_size(file, file_id)
             return empty
-        finally:
-            file.close()
 
     def _check_newest(self) -> None:
         """Raise an error if the newest journal file with a recorded size is missing.
@@ -195,11 +190,8 @@ class JournalReplay:
         :returns: (0, 0) if these files have no group of records.
         """
         for file_id in later:
-            file = self._fs.open(self._path(file_id))
-            try:
+            with closing(self._fs.open(self._path(file_id))) as file:
                 durable = JournalReader(file, file_id).first_durable()
-            finally:
-                file.close()
             if durable is not None:
                 return durable
         return JournalPosition()

@@ -7,6 +7,7 @@ which loses these entries.
 import errno
 import posixpath
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 
 from ...errors import JournalDamageError
 from ..interfaces import IFileSystem, JournalPosition
@@ -61,8 +62,7 @@ class JournalScrub:
     def _verify(self, file_id: int, later: Sequence[int]) -> Iterator[int]:
         start = self._log_mark.offset if file_id == self._log_mark.file_id else 0
         end = self._needed_end(file_id, later)
-        file = self._fs.open(self._path(file_id), direct=True)
-        try:
+        with closing(self._fs.open(self._path(file_id), direct=True)) as file:
             reader = JournalReader(file, file_id)
             at = max(start, reader.start)
             for _ in reader.records(start):
@@ -75,8 +75,6 @@ class JournalScrub:
             # records is not known for certain
             if reader.identity is not None and reader.end < end:
                 self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
-        finally:
-            file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
         """Return the offset up to which a file must be intact; 0 if it is unknown.
@@ -89,11 +87,8 @@ class JournalScrub:
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:
-            file = self._fs.open(self._path(each), direct=True)
-            try:
+            with closing(self._fs.open(self._path(each), direct=True)) as file:
                 known = JournalReader(file, each).first_durable()
-            finally:
-                file.close()
             if known is not None:
                 return known.offset if known.file_id == file_id else 0
         return 0

@@ -3,6 +3,7 @@
 import posixpath
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 from ...errors import DamageError
 from ..directory_storage import DirectoryStorage
@@ -69,15 +70,12 @@ class LogSpace:
     def _record_bytes(self, log_id: int) -> int:
         """Return the number of bytes between the header of a log and its ledgers map; without a map, up to its end."""
         path = self.path(log_id)
-        file = self._fs.open(path)
-        try:
+        with closing(self._fs.open(path)) as file:
             size = file.size()
             try:
                 header = layout.parse_header(file.pread(layout.HEADER_SIZE, 0), path)
             except DamageError:
                 return max(size - layout.HEADER_SIZE, 0)
-        finally:
-            file.close()
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
     def files(self) -> list[tuple[int, int]]:
@@ -88,11 +86,8 @@ class LogSpace:
         found = []
         for log_id in entry_log_ids(self._fs, self.directory.path):
             if self._fs.exists(self.path(log_id)):  # another thread may have deleted this log after it was listed
-                file = self._fs.open(self.path(log_id))
-                try:
+                with closing(self._fs.open(self.path(log_id))) as file:
                     found.append((log_id, file.size()))
-                finally:
-                    file.close()
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
@@ -136,11 +131,8 @@ class LogSpace:
         :returns: the size that the file had, in bytes.
         """
         path = self.path(log_id)
-        file = self._fs.open(path)
-        try:
+        with closing(self._fs.open(path)) as file:
             size = file.size()
-        finally:
-            file.close()
         self._fs.unlink(path)
         self.directory.reader.remove(log_id)
         return size

@@ -10,6 +10,7 @@ import json
 import posixpath
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 
 import attrs
 
@@ -172,11 +173,8 @@ def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
     path = posixpath.join(directory, FINDINGS)
     if not fs.exists(path):
         return ScrubRecord()
-    file = fs.open(path)
-    try:
+    with closing(fs.open(path)) as file:
         data = file.pread(file.size(), 0)
-    finally:
-        file.close()
     try:
         kept = json.loads(data)
         after = None if kept["after"] is None else (int(kept["after"][0]), int(kept["after"][1]))
