@@ -13,6 +13,7 @@ from ... import instruments
 from ...limits.attended_time import AttendedTime
 from ...metrics import ConnectionMetrics
 from ...security.principals import Principal
+from ..connection_state import ConnectionState
 from ..peer_lines import PeerLines
 from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
 
@@ -23,6 +24,7 @@ class TimedConnection(Protocol):
     peer: str
     host: str
     principal: Principal
+    state: ConnectionState
 
     @property
     def has_room(self) -> bool: ...

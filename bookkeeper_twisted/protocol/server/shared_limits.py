@@ -6,7 +6,7 @@ OpenSSL uses 60 KiB for each peer that has begun TLS, so the number of peers tha
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -40,10 +40,11 @@ If it is below that, but above the limit, only handshakes older than :data:`SECO
 _UNTRUSTED = frozenset({ConnectionState.CONNECTING, ConnectionState.ENCRYPTING, ConnectionState.AUTHENTICATING})
 
 
-D = TypeVar("D")
+C = TypeVar("C")
+ConnectionT = TypeVar("ConnectionT", bound=TimedConnection)
 
 
-class Handshakes(Generic[D]):
+class Handshakes(Generic[C]):
     """The connections that have begun TLS and whose peers are not authenticated yet.
 
     Above the limit, the connections that began TLS first are dropped.  An honest peer needs only a few round trips,
@@ -57,18 +58,18 @@ class Handshakes(Generic[D]):
 
     _log = Logger()
 
-    def __init__(self, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[D], None]) -> None:
+    def __init__(self, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None]) -> None:
         self._limit = limit
         self._clock = clock
         self._dropped = dropped
         self._drop = drop
-        self._under_way: OrderedDict[D, float] = OrderedDict()
+        self._under_way: OrderedDict[C, float] = OrderedDict()
         self._dropping = False
 
     def __len__(self) -> int:
         return len(self._under_way)
 
-    def begun(self, connection: D) -> None:
+    def begun(self, connection: C) -> None:
         """Add a ``connection`` that begins TLS; if there are too many now, drop up to two of the oldest connections.
 
         Two are dropped for one that is added, so that the number falls below the limit again.
@@ -91,7 +92,7 @@ class Handshakes(Generic[D]):
         self._dropped.value += 1
         self._drop(first)
 
-    def ended(self, connection: D) -> None:
+    def ended(self, connection: C) -> None:
         """Remove a ``connection`` that has ended or whose peer is authenticated; do nothing if it has not begun TLS."""
         self._under_way.pop(connection, None)
         if len(self._under_way) <= self._limit // 2:
@@ -104,7 +105,7 @@ class _Held:
     n_bytes: int
 
 
-class HeldBytes(Generic[D]):
+class HeldBytes(Generic[C]):
     """A limit on the memory that all connections together may use for one kind of bytes.
 
     Above the limit, connections are dropped.  Connections of untrusted peers are dropped before all other connections.
@@ -124,8 +125,8 @@ class HeldBytes(Generic[D]):
     _log = Logger()
 
     def __init__(
-        self, held: str, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[D], None],
-        is_untrusted: Callable[[D], bool] = lambda connection: False,
+        self, held: str, limit: int, clock: IReactorTime, dropped: Counter, drop: Callable[[C], None],
+        is_untrusted: Callable[[C], bool] = lambda connection: False,
     ) -> None:  # fmt: skip
         self.n_bytes = 0
         self._held = held
@@ -134,10 +135,10 @@ class HeldBytes(Generic[D]):
         self._dropped = dropped
         self._drop = drop
         self._is_untrusted = is_untrusted
-        self._holding: dict[D, _Held] = {}
+        self._holding: dict[C, _Held] = {}
         self._dropping = False
 
-    def record(self, connection: D, n_bytes: int, begun: bool = False) -> None:
+    def record(self, connection: C, n_bytes: int, begun: bool = False) -> None:
         """Record how many bytes a ``connection`` keeps in memory now; above the limit, drop a connection.
 
         :param n_bytes: the number of bytes; 0 also for a connection that ends.
@@ -162,7 +163,7 @@ class HeldBytes(Generic[D]):
     def _drop_heaviest(self) -> None:
         now = self._clock.seconds()
 
-        def weight(connection: D) -> tuple[bool, float]:
+        def weight(connection: C) -> tuple[bool, float]:
             held = self._holding[connection]
             return self._is_untrusted(connection), held.n_bytes * (now - held.since)
 
@@ -178,21 +179,12 @@ class HeldBytes(Generic[D]):
         self._drop(heaviest)
 
 
-class StatedConnection(TimedConnection, Protocol):
-    """A connection whose state tells whether its peer is untrusted."""
-
-    state: ConnectionState
-
-
-C = TypeVar("C", bound=StatedConnection)
-
-
-def is_untrusted(connection: StatedConnection) -> bool:
+def is_untrusted(connection: TimedConnection) -> bool:
     """Test whether the peer of a ``connection`` is untrusted."""
     return connection.state in _UNTRUSTED
 
 
-class SharedLimits(Generic[C]):
+class SharedLimits(Generic[ConnectionT]):
     """The limits that all connections of a bookie share, and the counts that are compared with these limits.
 
     :param open_session: makes the session that answers the requests of a new connection.
@@ -226,19 +218,19 @@ class SharedLimits(Generic[C]):
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
         self.peer_lines = PeerLines(clock.seconds)
-        self.peers: ConnectedPeers[C] = ConnectedPeers(clock, metrics, limits, self.peer_lines)
+        self.peers: ConnectedPeers[ConnectionT] = ConnectedPeers(clock, metrics, limits, self.peer_lines)
         self.stopping = False
         self.turns = Turns(clock, outbox.flush)
 
-        def drop(connection: C) -> None:
+        def drop(connection: ConnectionT) -> None:
             connection.abort()
 
-        self.incomplete: HeldBytes[C] = HeldBytes(
+        self.incomplete: HeldBytes[ConnectionT] = HeldBytes(
             "frames that are not complete", limits.incomplete_bytes, clock, metrics.shed, drop, is_untrusted
         )
         unread = "replies that are not read"
-        self.handshakes: Handshakes[C] = Handshakes(limits.max_handshakes, clock, metrics.shed, drop)
-        self.unread: HeldBytes[C] = HeldBytes(unread, limits.unread_bytes, clock, metrics.shed, drop)
+        self.handshakes: Handshakes[ConnectionT] = Handshakes(limits.max_handshakes, clock, metrics.shed, drop)
+        self.unread: HeldBytes[ConnectionT] = HeldBytes(unread, limits.unread_bytes, clock, metrics.shed, drop)
 
     def new_decoder(self) -> ServerDecoder:
         """Return a decoder for a connection on which no bytes were received yet."""
