@@ -1,6 +1,6 @@
 """Runs checkpoints: at intervals, when the write cache is full, and when the bookie stops."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -183,24 +183,24 @@ class Checkpointer:
 
 def is_disk_full(error: BaseException | None) -> bool:
     """Test whether a lack of disk space caused an ``error`` of the storage."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in NO_SPACE:
-            return True
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
-            return True
-        error = error.__cause__
-    return False
+    return any(
+        (isinstance(each, OSError) and each.errno in NO_SPACE) or getattr(each, "sqlite_errorname", "") == "SQLITE_FULL"
+        for each in _with_causes(error)
+    )
 
 
 def is_out_of_inodes(error: BaseException | None) -> bool:
     """Test whether an ``error`` of the storage is that of a disk that can have no more files."""
-    while error is not None and getattr(error, "strerror", "") != NO_INODES:
-        error = error.__cause__
-    return error is not None
+    return any(getattr(each, "strerror", "") == NO_INODES for each in _with_causes(error))
 
 
 def is_out_of_files(error: BaseException | None) -> bool:
     """Test whether a lack of file descriptors caused an ``error`` of the storage."""
-    while error is not None and not (isinstance(error, OSError) and error.errno in NO_FILES):
+    return any(isinstance(each, OSError) and each.errno in NO_FILES for each in _with_causes(error))
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, its cause, the cause of that one, and so on; nothing without an error."""
+    while error is not None:
+        yield error
         error = error.__cause__
-    return error is not None

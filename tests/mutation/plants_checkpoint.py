@@ -17,6 +17,10 @@ PLANTS = (
         "is_out_of_inodes(error)", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
     ),
     Plant(
+        "the cause of an error of the storage is not looked at", "bookie/checkpointer.py",
+        "error = error.__cause__", "error = None", ["tests.bookie.test_checkpointer"], where="_with_causes",
+    ),
+    Plant(
         "a compaction does not use the blocks that only root may take", "bookie/maintenance/compactor.py",
         "if self._borrows: ...", "if False: ...", _FULL_LIVES, where="Compactor._free",
     ),
