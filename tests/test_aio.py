@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -183,6 +184,69 @@ class OtherLoopTests(SynchronousTestCase):
             self.assertEqual(ledger.last_add_pushed, 1)
             own.run(end())
         asyncio.run(self.refused(bk, ledger, reader))
+
+    async def begun(self, clusters: AsyncExitStack) -> tuple[LedgerWriter, dict[str, AsyncGenerator[Any, None]]]:
+        """Make a ledger and iterations by name; the first step of each is made on the running loop."""
+        bk = await (await clusters.enter_async_context(aio_cluster())).connect()
+        ledger = await bk.create_ledger()
+        await bk.create_ledger()
+        await ledger.append_many([b"a", b"b"])
+        await ledger.append(b"c")
+        reader = await bk.open_ledger(ledger.ledger_id, recover=False)
+        iterations: dict[str, AsyncGenerator[Any, None]] = {
+            "ledgers": bk.list_ledgers(), "entries": reader.entries(0, 1), "tail": reader.tail(),
+            "batches": reader.batches(0, 1), "tailed": reader.tail_batches(),
+        }  # fmt: skip
+        for items in iterations.values():
+            await anext(items)
+        return ledger, iterations
+
+    async def steps_refused(self, iterations: Mapping[str, AsyncGenerator[Any, None]]) -> None:
+        """Every use of iterations is refused, and ends none; a step that is let through gets no result here."""
+        for items in iterations.values():
+            for use in (items.__anext__, partial(items.asend, None), partial(items.athrow, KeyError), items.aclose):
+                with self.assertRaisesRegex(IllegalOperationError, "was made on another event loop"):
+                    await asyncio.wait_for(use(), 5)
+
+    def test_begun_iterations(self) -> None:
+        """An iteration that was begun on its own loop is refused on another, and continues and ends on its own.
+
+        Behind the end of its loop, too, it is refused: a silent end would look as if there were no more entries.
+        """
+        clusters = AsyncExitStack()
+
+        async def rest(items: AsyncGenerator[Any, None]) -> list[Any]:
+            return [item async for item in items]
+
+        async def closed(name: str) -> None:
+            await iterations[name].aclose()
+            self.assertEqual(await rest(iterations[name]), [])
+            with self.assertRaises(KeyError):
+                await iterations["ledgers"].athrow(KeyError)
+
+        with asyncio.Runner() as own:
+            _, iterations = own.run(self.begun(clusters))
+            asyncio.run(self.steps_refused(iterations))
+            self.assertEqual([e.data for e in own.run(rest(iterations["entries"]))], [b"b"])
+            own.run(closed("tail"))
+            own.run(clusters.aclose())
+        asyncio.run(self.steps_refused(iterations))
+
+    def test_appender(self) -> None:
+        """An appender is made on the own loop alone, neither on another loop nor without one."""
+        clusters = AsyncExitStack()
+        with asyncio.Runner() as own:
+            ledger, _ = own.run(self.begun(clusters))
+
+            async def make() -> object:
+                return ledger.appender()
+
+            with self.assertRaisesRegex(IllegalOperationError, "was made on another event loop"):
+                asyncio.run(make())
+            with self.assertRaisesRegex(IllegalOperationError, "^<aio LedgerWriter .* none runs on this thread$"):
+                ledger.appender()
+            own.run(make())
+            own.run(clusters.aclose())
 
 
 class ResultTests(SynchronousTestCase):

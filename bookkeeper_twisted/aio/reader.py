@@ -6,7 +6,7 @@ from .. import client
 from ..client.reading.lac_reads import Confirmed
 from ..ledger.entry_batch import EntryBatch
 from ..model import Entry, LedgerMetadata
-from .handle import Handle, each
+from .handle import Handle
 from .reactor import result_of
 
 
@@ -113,7 +113,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :raises bookkeeper_twisted.errors.BookKeeperError: raised by the iteration: an argument is invalid, or an entry
             cannot be read.
         """
-        return each(self.batches(start, end))
+        return self._each(self.batches(start, end))
 
     def __aiter__(self) -> AsyncGenerator[Entry, None]:
         """Iterate over all entries up to the LAC that is known now, and read ahead."""
@@ -129,7 +129,7 @@ class LedgerReader(Handle[client.LedgerReader]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is not an integer, or is negative.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: raised by the iteration: the ledger was deleted.
         """
-        return each(self.tail_batches(start))
+        return self._each(self.tail_batches(start))
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
         """Iterate over all entries from ``start`` in batches, as bookies return them, until the ledger is closed.

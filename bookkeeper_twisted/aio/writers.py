@@ -85,7 +85,7 @@ class LedgerWriter(BaseWriter[client.LedgerWriter]):
         :raises bookkeeper_twisted.errors.IncorrectParameterError: an argument has the wrong type, or is negative.
         :raises bookkeeper_twisted.errors.BookKeeperError: the writer accepts no more entries; the error says why.
         """
-        return self._inner.appender(when_full, patience)
+        return self._on_own_loop.appender(when_full, patience)
 
     async def append(self, data: bytes | bytearray | memoryview) -> int:
         """Append one entry.

@@ -265,14 +265,14 @@ def _aio_method(owner: str, member: Member) -> Iterator[str]:
         yield from (*doc, f"        return {_aio_iteration(member, call)}")
     else:
         yield _signature(f"def {member.name}", parameters, member.result)
-        yield from (*doc, f"        return {call}")
+        yield from (*doc, f"        return {call.replace('_inner', '_on_own_loop', 1)}")
 
 
 def _aio_iteration(member: Member, call: str) -> str:
     if member.name == "__aiter__":
         return "self.entries()"
     if member.name in EACH:
-        return f"each(self.{EACH[member.name]}({_passed(member)}))"
+        return f"self._each(self.{EACH[member.name]}({_passed(member)}))"
     return f"self._iterate({call}, {AT_ONCE[member.name]})" if member.name in AT_ONCE else f"self._iterate({call})"
 
 

@@ -84,11 +84,25 @@ PLANTS = (
     ),
     Plant(
         "a call on another event loop waits for ever", "aio/handle.py",
-        "get_running_loop() is not self._loop", "False", ["tests.test_aio"], where="Handle._on_own_loop",
+        "get_running_loop() is self._loop", "True", ["tests.test_aio"], where="Handle._on_own_loop",
     ),
     Plant(
         "an iteration on another event loop waits for ever", "aio/handle.py",
-        "self._on_own_loop", "", ["tests.test_aio"], where="Handle._iterate",
+        "self._handle._on_own_loop", "", ["tests.test_aio"], where="_OwnLoopIteration._checked",
+    ),
+    Plant(
+        "entries that were received are given on another event loop", "aio/handle.py",
+        "self._loop.is_running()", "True", ["tests.test_aio"], where="_Entries.__anext__",
+    ),
+    Plant(
+        "a batch of entries goes on behind the end of its iteration", "aio/handle.py",
+        "closed, self._batch = self._batches.aclose(), iter(())", "closed = self._batches.aclose()",
+        ["tests.test_aio", "tests.doors.test_doors"], where="_Entries.aclose",
+    ),
+    Plant(
+        "an appender is made on another event loop", "aio/writers.py",
+        "self._on_own_loop.appender(when_full, patience)", "self._inner.appender(when_full, patience)",
+        ["tests.test_aio"], where="LedgerWriter.appender",
     ),
     Plant(
         "a client is closed on another event loop", "aio/handle.py",
