@@ -97,7 +97,7 @@ def shared() -> Path:
 
 def new_shared(wake: Callable[[], None] = lambda: None) -> ClaimLog:
     """A claim log with blocks that exist."""
-    return ClaimLog(FrameLayout(_DIGEST), MemoryPool(BLOCK, prepared=3), system_threads(None), wake)
+    return ClaimLog(LEDGER, FrameLayout(_DIGEST), MemoryPool(BLOCK, prepared=3), system_threads(None), wake)
 
 
 def drain_log(log: ClaimLog) -> list[bytes]:

@@ -43,7 +43,7 @@ PLANTS = (
     ),
     Plant(
         "an abort without a claim is silent", "client/claims/producer.py",
-        "if self.start == IDLE:\n    raise IllegalOperationError(_NO_CLAIM)", "", _CONTRACT, where="Producer.abort",
+        "if self.start == IDLE:\n    raise self._misused(_NO_CLAIM)", "", _CONTRACT, where="Producer.abort",
     ),
     Plant(
         "a closed reader asks bookies", "client/reading/read_handle.py",

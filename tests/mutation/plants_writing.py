@@ -189,6 +189,18 @@ PLANTS = (
         "log.wake()", "pass", _THREADS, where="LedgerWriter._drop_later",
     ),
     Plant(
+        "a close waits for one claim after the other", "client/claims/claim_log.py",
+        "now - self._shut_since >= STUCK_SECONDS", "False", _THREADS, where="ClaimLog.unblock",
+    ),
+    Plant(
+        "a close gives up the claims of dead threads only once they are the first", "client/claims/claim_log.py",
+        "not producer.alive()", "(producer is oldest and not producer.alive())", _THREADS, where="ClaimLog.unblock",
+    ),
+    Plant(
+        "nothing tells of claims that are given up", "client/claims/thread_appender.py",
+        "log.revoked > before", "False", _THREADS, where="ThreadAppends.look",
+    ),
+    Plant(
         "what is held back fails first", "client/writing/base_writer.py",
         "(*waiters, *self._take_held())", "(*self._take_held(), *waiters)", _ROOM, where="BaseWriter._ended",
     ),

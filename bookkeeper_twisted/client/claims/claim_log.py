@@ -52,6 +52,7 @@ class ClaimLog:
     (:class:`~.producer.Producer`).  The methods from :attr:`in_flight` on are for the sender, so only the reactor's
     thread calls them.
 
+    :ivar ledger_id: id of the ledger, for the texts of errors.
     :ivar tail: position (byte offset in the log) after the last claimed frame.
     :ivar limit: position up to which threads reserve (claim) frames without a lock.
     :ivar block: the memory block in which frames are claimed now.
@@ -65,16 +66,17 @@ class ClaimLog:
     :ivar armed: True from the moment at which the sender is woken until it calls :meth:`disarm`; meanwhile, it need not
         be woken again.
     :ivar dropped: number of entries that were dropped because the log had no room for them.
+    :ivar revoked: number of claims that were revoked because their threads were dead or too slow.
     """
 
     __slots__ = (
-        "tail", "limit", "block", "taken", "acknowledged", "failure", "lost_from", "shapes", "armed", "dropped",
-        "_layout", "_pool", "_threads", "_wake", "_window", "_max_blocks", "_blocks", "_skipped", "_waiters", "_asked",
-        "_lock", "_blocked", "_producers", "_locked", "_stuck",
+        "ledger_id", "tail", "limit", "block", "taken", "acknowledged", "failure", "lost_from", "shapes", "armed",
+        "dropped", "revoked", "_layout", "_pool", "_threads", "_wake", "_window", "_max_blocks", "_blocks", "_skipped",
+        "_waiters", "_asked", "_lock", "_blocked", "_producers", "_locked", "_stuck", "_shut_since",
     )  # fmt: skip
 
     def __init__(
-        self, layout: FrameLayout, pool: MemoryPool, threads: Threads, wake: Callable[[], None],
+        self, ledger_id: int, layout: FrameLayout, pool: MemoryPool, threads: Threads, wake: Callable[[], None],
         window: int | None = None, start: int = 0, max_blocks: int = MAX_BLOCKS,
     ) -> None:  # fmt: skip
         """:param wake: wakes the sender; called on any thread, then not again until the sender calls :meth:`disarm`.
@@ -83,6 +85,7 @@ class ClaimLog:
         :param start: the position (byte offset) of the first frame.
         :param max_blocks: maximum number of memory blocks that the log may hold.
         """
+        self.ledger_id = ledger_id
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
         self.block = NO_BLOCK
@@ -91,6 +94,7 @@ class ClaimLog:
         self.shapes = layout.shapes
         self.armed = False
         self.dropped = 0
+        self.revoked = 0
         self._layout = layout
         self._pool = pool
         self._threads = threads
@@ -108,6 +112,7 @@ class ClaimLog:
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
         self._stuck: tuple[Producer, int, float] | None = None
+        self._shut_since: float | None = None
 
     # ---- any thread ----------------------------------------------------------------------------------
 
@@ -153,7 +158,9 @@ class ClaimLog:
         :raises IllegalOperationError: there is no room, and the reactor's thread must not wait.
         """
         if producer.size > self._window:
-            raise IncorrectParameterError(f"a frame of {producer.size} bytes; the log holds {self._window}")
+            raise IncorrectParameterError(
+                f"ledger {self.ledger_id}: a frame of {producer.size} bytes; the log holds {self._window}"
+            )
         with self._lock:
             self.limit = 0
             try:
@@ -164,7 +171,10 @@ class ClaimLog:
                     self.dropped += producer.when_full is WhenFull.DROP
                     return result
                 if self._threads.on_reactor():
-                    raise IllegalOperationError("the log is full, and the reactor's thread may not wait")
+                    raise IllegalOperationError(
+                        f"ledger {self.ledger_id}: the log is full, {self.in_flight} bytes are not acknowledged, "
+                        "and the reactor's thread must not wait for room"
+                    )
                 blocked = _Blocked(producer, self._threads.signal())
                 self._blocked.append(blocked)
             finally:
@@ -318,23 +328,34 @@ class ClaimLog:
     def unblock(self, now: float) -> bool:
         """Revoke the oldest open claim (reserved memory), which delays later frames, if its thread is dead or too slow.
 
-        A thread is too slow :data:`STUCK_SECONDS` after a call of this method has first found this claim.
+        A thread is too slow :data:`STUCK_SECONDS` after a call of this method has first found this claim.  In a log
+        that is shut, revoke every open claim of a dead thread, and :data:`STUCK_SECONDS` after the first call of this
+        method all open claims, so that this time does not pass once for each of them.
 
         :param now: seconds of a monotonic clock.
         :returns: True if this call has found an open claim; the caller must then call this method again later.
         """
-        committed = self._committed()
-        for producer in self._producers:
-            if producer.start == committed:
-                break
-        else:
+        claims = {producer: start for producer in self._producers if (start := producer.start) >= 0}
+        if not claims:
             self._stuck = None
             return False
+        oldest = min(claims, key=claims.__getitem__)
         known = self._stuck
-        if known is None or known[0] is not producer or known[1] != committed:
-            self._stuck = known = (producer, committed, now)
-        block = next(block for block in self._blocks if committed < block.end)
-        if (not producer.alive() or now - known[2] >= STUCK_SECONDS) and producer.revoke(committed, block):
+        if known is None or known[0] is not oldest or known[1] != claims[oldest]:
+            self._stuck = known = (oldest, claims[oldest], now)
+        is_late, is_over = now - known[2] >= STUCK_SECONDS, False
+        if self.failure is None:
+            claims = {oldest: claims[oldest]}
+        elif self._shut_since is None:
+            self._shut_since = now
+        else:
+            is_over = now - self._shut_since >= STUCK_SECONDS
+        revoked = 0
+        for producer, start in claims.items():
+            if is_over or (is_late and producer is oldest) or not producer.alive():
+                revoked += producer.revoke(start, next(block for block in self._blocks if start < block.end))
+        if revoked:
+            self.revoked += revoked
             self._stuck = None
             self.wake()
         return True

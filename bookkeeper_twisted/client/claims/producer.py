@@ -58,6 +58,7 @@ class ProducersLog(Protocol):
 
     A frame is the memory for one entry.
 
+    :ivar ledger_id: the id of the ledger.
     :ivar tail: the position (byte offset in the log) after the last claimed frame.
     :ivar limit: the position up to which threads reserve (claim) frames without a lock.
     :ivar block: the memory block that contains the frames up to ``limit``.
@@ -67,6 +68,7 @@ class ProducersLog(Protocol):
         woken again.
     """
 
+    ledger_id: int
     tail: int
     limit: int
     block: MemoryBlock
@@ -184,7 +186,7 @@ class Producer:
         :raises IllegalOperationError: the thread has reserved no memory.
         """
         if self._payload is None:
-            raise IllegalOperationError(_NO_CLAIM)
+            raise self._misused(_NO_CLAIM)
         return self._payload
 
     def commit(self) -> int:
@@ -209,7 +211,7 @@ class Producer:
         :raises IllegalOperationError: the thread has reserved no memory.
         """
         if self.start == IDLE:
-            raise IllegalOperationError(_NO_CLAIM)
+            raise self._misused(_NO_CLAIM)
         self._let_go()
         self.give_up(self.block)
         self._log.wake()
@@ -236,7 +238,7 @@ class Producer:
 
     def _shape(self, size: int) -> FrameShape:
         if self.start != IDLE:
-            raise IllegalOperationError(_OPEN_CLAIM)
+            raise self._misused(_OPEN_CLAIM)
         return self._log.shape(size)
 
     def give_up(self, block: MemoryBlock) -> None:
@@ -250,4 +252,7 @@ class Producer:
 
     def _revoked(self) -> None:
         was, self.start = self.start, IDLE
-        raise IllegalOperationError(_GIVEN_UP if was == REVOKED else _NO_CLAIM)
+        raise self._misused(_GIVEN_UP if was == REVOKED else _NO_CLAIM)
+
+    def _misused(self, text: str) -> IllegalOperationError:
+        return IllegalOperationError(f"ledger {self._log.ledger_id}: {text}")

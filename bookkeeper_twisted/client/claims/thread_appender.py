@@ -17,7 +17,8 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from ...arguments import as_bytes, check_integer, too_large
-from .claim_log import ClaimLog
+from ..logger_context import LedgerLogger, LoggerContext
+from .claim_log import STUCK_SECONDS, ClaimLog
 from .producer import ClaimResult, Producer, WhenFull
 from .threads import Threads
 
@@ -39,16 +40,15 @@ class ThreadAppender:
     claim log; positions only grow.  An offered entry is durable once a later :meth:`flush` has completed.
     """
 
-    __slots__ = ("_ledger_id", "_log", "_flush", "_local", "_largest", "_when_full", "_patience")
+    __slots__ = ("_log", "_flush", "_local", "_largest", "_when_full", "_patience")
 
     def __init__(
-        self, ledger_id: int, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int,
-        when_full: WhenFull, patience: float | None = None,
+        self, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int, when_full: WhenFull,
+        patience: float | None = None,
     ) -> None:  # fmt: skip
         """:param flush: the method :meth:`ThreadAppends.flush`, which :meth:`flush` calls.
         :param largest: maximum number of bytes of a payload.
         """
-        self._ledger_id = ledger_id
         self._log = log
         self._flush = flush
         self._local = threads.local()
@@ -87,8 +87,9 @@ class ThreadAppender:
         """Reserve (claim) memory for the next entry, so that this thread can encode the entry there without a copy.
 
         Fill the memory through :attr:`payload`, then end the claim by :meth:`commit` or :meth:`abort`.  A thread can
-        have one claim at a time.  An open claim delays all entries that were claimed later.  So the log may revoke a
-        claim that is open for more than 15 seconds, or whose thread has ended.
+        have one claim at a time.  An open claim delays all entries that were claimed later, and the close of the
+        ledger.  So the log may revoke a claim that is open for more than 15 seconds, or whose thread has ended; a close
+        revokes all claims that are still open after 15 seconds.
 
         :param size: size of the entry in bytes, at least 1; all bytes of the memory are 0 at first.
         :returns: the position after the entry, or a negative ``ClaimResult``.  The result BACK_PRESSURED means that
@@ -162,7 +163,7 @@ class ThreadAppender:
         log = self._log
         state = "open" if log.failure is None else f"closed: {type(log.failure).__name__}: {log.failure}"
         return (
-            f"<ThreadAppender ledger {self._ledger_id}, when full: {self._when_full.value}, "
+            f"<ThreadAppender ledger {log.ledger_id}, when full: {self._when_full.value}, "
             f"{log.in_flight} bytes not acknowledged, {state}>"
         )
 
@@ -173,18 +174,21 @@ class ThreadAppends:
     :ivar log: the claim log, a queue of entries in memory that threads fill.
     """
 
+    _log = LedgerLogger()
+
     def __init__(
-        self, ledger_id: int, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
-        drain: Callable[[], None],
+        self, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
+        drain: Callable[[], None], logger_context: LoggerContext | None = None,
     ) -> None:  # fmt: skip
         """:param new_log: a function that makes the claim log; its argument is the function that the log calls to wake
             the sender.
         :param drain: a function that sends the entries in the log that threads have written completely.
+        :param logger_context: names and values that the program wants in log lines about the ledger; None for none.
         """
-        self._ledger_id = ledger_id
         self._clock = clock
         self._threads = threads
         self._drain = drain
+        self._logger_context = logger_context
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
         # new flushes: the position up to which entries must be acknowledged, and the future to complete then
@@ -197,7 +201,7 @@ class ThreadAppends:
         :param when_full: what an offer does if there is no room.
         :param patience: maximum number of seconds that an offer waits for room with ``WhenFull.BLOCK``; None for ever.
         """
-        return ThreadAppender(self._ledger_id, self.log, self.flush, self._threads, largest, when_full, patience)
+        return ThreadAppender(self.log, self.flush, self._threads, largest, when_full, patience)
 
     def flush(self) -> "Future[int]":
         """Return a future that completes when all entries that were appended before this call are acknowledged.
@@ -233,7 +237,15 @@ class ThreadAppends:
             log.abandon(log.failure)
             return
         self._drain()
-        if log.unblock(self._clock.seconds()) and not self._repeated:
+        before = log.revoked
+        is_open = log.unblock(self._clock.seconds())
+        if log.revoked > before:
+            self._log.warn(
+                "ledger {ledger_id}: claims of appenders were given up: {claims}; "
+                "they were open for {seconds:.0f} s, or their threads have ended",
+                ledger_id=log.ledger_id, claims=log.revoked - before, seconds=STUCK_SECONDS,
+            )  # fmt: skip
+        if is_open and not self._repeated:
             self._repeated = True
             self._clock.callLater(_LOOK_AGAIN_SECONDS, self._look_again)
 

@@ -52,7 +52,7 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         if self._appends is None:
             context = self._ledger.context
             self._appends = ThreadAppends(
-                self.ledger_id, context.clock, context.threads, self._claim_log, self._drain_appends
+                context.clock, context.threads, self._claim_log, self._drain_appends, self._ledger.logger_context
             )
             self._quorum.watch()
         return self._appends.appender(self._largest, when_full, patience)
@@ -61,7 +61,8 @@ class LedgerWriter(InOrderWriter, BaseWriter):
         context, window = self._ledger.context, self._max_in_flight
         max_blocks, layout = window // context.memory_pool.size + MAX_BLOCKS, layout_of(self._ledger.digester.size)
         window = max(window, 2 * self._largest)
-        return ClaimLog(layout, context.memory_pool, context.threads, wake, window, 0, max_blocks)
+        pool, threads = context.memory_pool, context.threads
+        return ClaimLog(self.ledger_id, layout, pool, threads, wake, window, 0, max_blocks)
 
     def _drain_appends(self) -> None:
         """Send the waiting entries of :meth:`append`, then the entries that threads have appended."""

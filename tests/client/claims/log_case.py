@@ -50,7 +50,7 @@ class Shared:
         seen: Threads | None = None, patience: float | None = None, start: int = 0,
     ) -> None:  # fmt: skip
         self.wakes = 0
-        self.log = ClaimLog(layout(), MemoryPool(block_size), seen or threads(), self._wake, window, start)
+        self.log = ClaimLog(LEDGER, layout(), MemoryPool(block_size), seen or threads(), self._wake, window, start)
         self.producer = partial(self.log.producer, when_full, patience)
 
     def _wake(self) -> None:
@@ -61,7 +61,7 @@ class OneThread(ClaimLog):
     """A claim log that is filled by one thread."""
 
     def __init__(self, block_size: int = 1024, window: int | None = None, start: int = 0) -> None:
-        super().__init__(layout(), MemoryPool(block_size), threads(), lambda: None, window, start)
+        super().__init__(LEDGER, layout(), MemoryPool(block_size), threads(), lambda: None, window, start)
         self._one = self.producer()
 
     def offer(self, payload: bytes) -> int:

@@ -111,7 +111,7 @@ class Stress:
         self._chance = chance
         self._producers = Producers(chance, threads, offers)
         self._looks = threading.Semaphore(0)
-        self.log = ClaimLog(layout(), MemoryPool(4096), system_threads(None), self._looks.release)
+        self.log = ClaimLog(LEDGER, layout(), MemoryPool(4096), system_threads(None), self._looks.release)
         if locked:
             self.log.use_lock()
 

@@ -9,7 +9,7 @@ from bookkeeper_twisted.client.claims.memory_blocks import MemoryPool
 from bookkeeper_twisted.client.claims.producer import ClaimResult
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
-from .log_case import OVERHEAD, OneThread, Sender, Shared, layout, threads
+from .log_case import LEDGER, OVERHEAD, OneThread, Sender, Shared, layout, threads
 
 _SIZE = 256 - OVERHEAD
 """Payload of a frame of which four fill a block."""
@@ -101,7 +101,7 @@ class RoomTests(SynchronousTestCase):
     def test_small_first(self) -> None:
         """A log begins with little memory, and goes on with more."""
         pool = MemoryPool()
-        log = ClaimLog(layout(), pool, threads(), lambda: None)
+        log = ClaimLog(LEDGER, layout(), pool, threads(), lambda: None)
         producer = log.producer()
         sender = Sender(log)
         for _ in range(2):
@@ -202,7 +202,7 @@ class HoleTests(SynchronousTestCase):
 
     def test_memory_of_an_idle_log(self) -> None:
         """A log that is idle keeps no memory that its pool does not."""
-        log = ClaimLog(layout(), MemoryPool(1024, kept=0), threads(), lambda: None)
+        log = ClaimLog(LEDGER, layout(), MemoryPool(1024, kept=0), threads(), lambda: None)
         log.producer().offer(b"x")
         buffer = log.block.buffer
         Sender(log).acknowledge()

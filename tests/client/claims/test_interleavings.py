@@ -19,7 +19,7 @@ from bookkeeper_twisted.errors import LedgerFencedError
 
 from ...bounds import until
 from ...interleaving import Turns, explore
-from .log_case import OVERHEAD, Sender, layout, threads
+from .log_case import LEDGER, OVERHEAD, Sender, layout, threads
 
 _WINDOW = 300
 _FILLING = bytes(_WINDOW - 2 * OVERHEAD)
@@ -46,7 +46,7 @@ class Meeting:
             threads(), call=self._calls.append, lock=self.turns.lock, signal=self.turns.signal, local=lambda: local
         )
         self.appends = ThreadAppends(
-            7, Clock(), seen, lambda wake: ClaimLog(layout(), MemoryPool(256), seen, wake, _WINDOW), self._drain
+            Clock(), seen, lambda wake: ClaimLog(LEDGER, layout(), MemoryPool(256), seen, wake, _WINDOW), self._drain
         )
         self.log = self.appends.log
         self.appender = self.appends.appender(_WINDOW - OVERHEAD, when_full, None)

@@ -15,7 +15,7 @@ from bookkeeper_twisted.client.claims.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerFencedError
 
 from ...bounds import in_thread, join
-from .log_case import OVERHEAD, Sender, Shared, layout, threads
+from .log_case import LEDGER, OVERHEAD, Sender, Shared, layout, threads
 
 
 class ThreadAppenderTests(SynchronousTestCase):
@@ -24,7 +24,7 @@ class ThreadAppenderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.shared = Shared()
         self.log = self.shared.log
-        self.appends = ThreadAppends(7, Clock(), threads(), lambda wake: self.log, lambda: None)
+        self.appends = ThreadAppends(Clock(), threads(), lambda wake: self.log, lambda: None)
         self.appender = self.appends.appender(300, WhenFull.CODE, None)
 
     def test_flush(self) -> None:
@@ -165,9 +165,9 @@ class ThreadAppendsTests(SynchronousTestCase):
         seen = attrs.evolve(threads(), call=self.calls.append)
 
         def new_log(wake: Callable[[], None]) -> ClaimLog:
-            return ClaimLog(layout(), MemoryPool(1024), seen, wake)
+            return ClaimLog(LEDGER, layout(), MemoryPool(1024), seen, wake)
 
-        self.appends = ThreadAppends(7, self.clock, seen, new_log, self._drain)
+        self.appends = ThreadAppends(self.clock, seen, new_log, self._drain)
         self.sender = Sender(self.appends.log)
         self.appender = self.appends.appender(300, WhenFull.CODE, None)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claims.claim_log import STUCK_SECONDS
@@ -25,6 +26,14 @@ def in_a_thread(work: Callable[[], object]) -> Any:
     results: list[object] = []
     join(in_thread(lambda: results.append(work())))
     return results[0]
+
+
+def _given_up(claims: int) -> str:
+    """Return the line that tells of claims that were given up."""
+    return (
+        f"ledger {LEDGER}: claims of appenders were given up: {claims}; they were open for 15 s, or their threads have "
+        "ended"
+    )
 
 
 class SendsThen(QuorumWriter):
@@ -149,6 +158,50 @@ class AppenderTests(WriterTestCase):
             appender.commit()
         self.clock.advance(1.0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_close_with_claims(self) -> None:
+        """A close gives up all open claims together, those of earlier blocks too, and one line says how many."""
+        self.writer.appender()
+        assert self.writer._appends is not None
+        log, size = self.writer._appends.log, self.writer._ledger.context.memory_pool.size
+        producers = [log.producer() for _ in range(3)]
+        for producer in producers:
+            producer.claim(size)
+            log.producer().offer(b"t0")
+        with capturedLogs() as events:
+            closed = self.writer.close()
+            self.settle()
+            self.clock.pump([1.0] * int(STUCK_SECONDS - 1))
+            self.settle()
+            self.assertNoResult(closed)
+            self.clock.advance(1.0)
+            self.settle()
+        self.successResultOf(closed)
+        self.assertEqual((self.stored().state, self._payloads()), (LedgerState.CLOSED, [b"t0"] * 3))
+        self.assertEqual([formatEvent(event) for event in events], [_given_up(3)])
+        for producer in producers:
+            with self.assertRaisesRegex(IllegalOperationError, f"^ledger {LEDGER}: the claim of this thread was given"):
+                producer.commit()
+
+    def test_close_with_deaths(self) -> None:
+        """The claims of threads that have ended are given up together, though they are behind that of a live one."""
+        self.writer.appender()
+        assert self.writer._appends is not None
+        log = self.writer._appends.log
+        live = log.producer()
+        live.claim(2)
+        for _ in range(2):
+            in_a_thread(lambda: log.producer().claim(2))
+        in_a_thread(lambda: log.producer().offer(b"t0"))
+        with capturedLogs() as events:
+            closed = self.writer.close()
+            self.settle()
+        self.assertEqual([formatEvent(event) for event in events], [_given_up(2)])
+        self.assertNoResult(closed)
+        live.commit()
+        self.settle()
+        self.successResultOf(closed)
+        self.assertEqual(self._payloads(), [bytes(2), b"t0"])
 
     def test_fenced(self) -> None:
         """Flushes and later offers fail with what ended the writer."""
