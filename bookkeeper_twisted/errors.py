@@ -86,6 +86,7 @@ class BookieError(BookKeeperError):
     :ivar ledger_id: id of the requested ledger, -1 if the request names none.
     :ivar entry_id: id of the requested entry, -1 if the request names none.
     :ivar detail: more about the error, from the bookie or the client; may be empty.
+    :ivar bookie_id: the bookie that answered; may be empty.
     """
 
     status: ClassVar[Status]
@@ -93,11 +94,14 @@ class BookieError(BookKeeperError):
     ledger_id: int = -1
     entry_id: int = -1
     detail: str = ""
+    bookie_id: str = ""
 
     def __str__(self) -> str:
         where = f"ledger {self.ledger_id}" if self.ledger_id >= 0 else ""
         if self.entry_id >= 0:
             where += f" entry {self.entry_id}"
+        bookie = f"bookie {self.bookie_id}" if self.bookie_id else ""
+        where = ", ".join(part for part in (where, bookie) if part)
         return ": ".join(part for part in (self.text, where, self.detail) if part)
 
 
@@ -194,18 +198,10 @@ class DataUnknownError(BookieError):
 ERROR_OF_STATUS: dict[Status, type[BookieError]] = {
     cls.status: cls
     for cls in (
-        NoSuchLedgerError,
-        NoSuchEntryError,
-        BadRequestError,
-        BookieIOError,
-        UnauthorizedAccessError,
-        ProtocolVersionError,
-        LedgerFencedError,
-        WriteOnReadOnlyBookieError,
-        TooManyRequestsError,
-        DataUnknownError,
+        NoSuchLedgerError, NoSuchEntryError, BadRequestError, BookieIOError, UnauthorizedAccessError,
+        ProtocolVersionError, LedgerFencedError, WriteOnReadOnlyBookieError, TooManyRequestsError, DataUnknownError,
     )
-}
+}  # fmt: skip
 
 
 # ---- made by the client ------------------------------------------------------------------------------

@@ -41,10 +41,12 @@ class ExceptionTests(SynchronousTestCase):
     """Texts and codes."""
 
     def test_bookie_error_text(self) -> None:
-        """The text names what is known: condition, ledger, entry, detail."""
+        """The text names what is known: condition, ledger, entry, bookie, detail."""
         self.assertEqual(str(NoSuchEntryError()), "no such entry")
         self.assertEqual(str(NoSuchEntryError(3)), "no such entry: ledger 3")
-        self.assertEqual(str(NoSuchEntryError(3, 0, "b:1")), "no such entry: ledger 3 entry 0: b:1")
+        self.assertEqual(str(NoSuchEntryError(3, 0, "why")), "no such entry: ledger 3 entry 0: why")
+        self.assertEqual(str(NoSuchEntryError(3, 0, "why", "b:1")), "no such entry: ledger 3 entry 0, bookie b:1: why")
+        self.assertEqual(str(NoSuchEntryError(bookie_id="b:1")), "no such entry: bookie b:1")
 
     def test_digest_match_error(self) -> None:
         """A bad entry is named in text and fields."""

@@ -133,15 +133,16 @@ def verified_batch(run: EntryRun | None, ledger_id: int, first: int, count: int,
     return verified_prefix(requested_batch(run, ledger_id, first, count), digester)
 
 
-def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
+def entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int, bookie_id: str = "") -> bytes | Exception:
     """Return the entry in the reply to a single read, or the error that the reply stands for.
 
     :param ledger_id: the requested ledger.
     :param entry_id: the requested entry.
+    :param bookie_id: the bookie, for the text of an error; empty if the caller tells it otherwise.
     :returns: the bytes of the entry, not verified, or an error.
     """
     if reply.status is not Status.EOK:
-        return ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+        return ERROR_OF_STATUS[reply.status](ledger_id, entry_id, bookie_id=bookie_id)
     if reply.entry is None:
         return DigestMatchError(ledger_id, entry_id, "nothing came with the reply")
     return reply.entry

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..client.interfaces import IBookieClient
@@ -68,6 +69,8 @@ class MemoryBookies:
         """
 
         def succeeded(errors: list[Exception | None]) -> None:
+            for error in errors:
+                _name(error, bookie_id)
             for _, group in groupby(range(len(errors)), lambda index: type(errors[index])):
                 indexes = list(group)
                 done(bookie_id, indexes, errors[indexes[0]])
@@ -140,7 +143,8 @@ class MemoryBookies:
             bookie_id, "poll_batch", ledger_id, first, max_count,
             lambda: self._news(bookie, ledger_id, first - 1, patience),
         )  # fmt: skip
-        return cast("Deferred[None]", waited).addCallback(lambda _: look())
+        answer = cast("Deferred[None]", waited).addCallback(lambda _: look())
+        return answer.addErrback(_told_by, bookie_id)
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
         """Read the explicit LAC and the last entry of a ledger from one bookie."""
@@ -277,7 +281,7 @@ class MemoryBookies:
             return work()
 
         self[bookie_id].requests.append((operation, ledger_id, entry_id, count))
-        return self._after_delay(bookie_id).addCallback(act)
+        return self._after_delay(bookie_id).addCallback(act).addErrback(_told_by, bookie_id)
 
     def _after_delay(self, bookie_id: str) -> "Deferred[None]":
         """Wait for the delay of a bookie's answer; fail if the bookie is down or silent."""
@@ -307,6 +311,17 @@ class MemoryBookies:
         self._pending[waiting] = None
         call = self._clock.callLater(delay, waiting.callback, None)
         return waiting.addBoth(end)
+
+
+def _name(error: BaseException | None, bookie_id: str) -> None:
+    """Put the id of the bookie into the ``error`` with which it has answered."""
+    if isinstance(error, BookieError):
+        error.bookie_id = bookie_id
+
+
+def _told_by(failure: Failure, bookie_id: str) -> Failure:
+    _name(failure.value, bookie_id)
+    return failure
 
 
 def _ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:

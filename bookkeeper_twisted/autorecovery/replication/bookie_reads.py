@@ -196,7 +196,7 @@ class BookieReads:
             return error
         self._unanswering.heard(bookie_id)
         for entry_id, reply in zip(wanted, replies, strict=True):
-            answers[entry_id] = entry_or_error(reply, ledger_id, entry_id)
+            answers[entry_id] = entry_or_error(reply, ledger_id, entry_id, bookie_id)
         return None
 
     # ---- accounts ------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ class Flow:
         def only(replies: list[ReadReply]) -> ReadReply:
             (reply,) = replies
             if reply.status is not Status.EOK:
-                raise ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+                raise ERROR_OF_STATUS[reply.status](ledger_id, entry_id, bookie_id=bookie_id)
             return reply
 
         if flags == 0 and master_key is None:
@@ -292,7 +292,7 @@ class Flow:
     def _count_items(self, replies: list[ReadReply], bookie_id: str) -> list[ReadReply]:
         for reply in replies:
             if reply.status is not Status.EOK:
-                error = ERROR_OF_STATUS[reply.status](reply.ledger_id, reply.entry_id)
+                error = ERROR_OF_STATUS[reply.status](reply.ledger_id, reply.entry_id, bookie_id=bookie_id)
                 cast(CountAnswer, self._answered)(bookie_id, error)
         return replies
 

@@ -27,19 +27,14 @@ from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operatio
 from ...codec.runs import AddReplies, BatchReply, ReadReply
 from ...codec.strides import stretches
 from ...codec.wire_protocol import IWireProtocol
-from ...errors import (
-    ERROR_OF_STATUS,
-    BookieHandleNotAvailableError,
-    RequestTimeoutError,
-    Status,
-    UnexpectedConditionError,
-)
+from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
 from ...security.reasons import lost_connection
 from .cold_calls import ColdCall
 from .connection_limits import ConnectionLimits
 from .in_flight import InFlight, SentRequest
+from .request_errors import refused
 from .request_ids import FlowIds, RequestIds
 from .request_writer import RequestWriter, WriteHistograms
 from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
@@ -347,7 +342,7 @@ class ClientConnection(Protocol):
             self._complete_adds(keys, None, replies if self.wire.numbered else None)
         else:
             for start, end in stretches(entry_ids, ledger_ids):
-                error = ERROR_OF_STATUS[replies.status](ledger_ids[start], entry_ids[start])
+                error = refused(self._owner.bookie_id, replies.status, ledger_ids[start], entry_ids[start])
                 self._complete_adds(keys[start:end], error)
         for start, end in stretches(numbers) if numbers else ():
             self.in_flight.replied(numbers[start], end - start)
@@ -400,8 +395,7 @@ class ClientConnection(Protocol):
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
         # An ErrorResponse cannot contain the result of a request, so it is an error even if its status is EOK.
-        kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
-        self._complete_adds((number,), kind())
+        self._complete_adds((number,), refused(self._owner.bookie_id, reply.status))
         self._finish_read(number, ReadReply(reply.status, -1, -1, number, None))
         self.in_flight.replied(number)
 
@@ -410,7 +404,7 @@ class ClientConnection(Protocol):
         if call is None:
             return False
         if status is not Status.EOK:
-            call.deferred.errback(ERROR_OF_STATUS[status](call.ledger_id, call.entry_id))
+            call.deferred.errback(refused(self._owner.bookie_id, status, call.ledger_id, call.entry_id))
         elif type(reply) is not call.expected:
             call.deferred.errback(UnexpectedConditionError(f"{type(reply).__name__} for {call.expected.__name__}"))
         else:

@@ -16,6 +16,7 @@ from ...codec.digest import Digester
 from ...codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from ...entries.entry_run import EntryRun
 from ...errors import (
+    BookieError,
     BookieHandleNotAvailableError,
     ClientClosedError,
     LedgerFencedError,
@@ -54,7 +55,12 @@ class BookieClientContract(SynchronousTestCase):
     def error(self, deferred: "Deferred[Any]", kind: type[Exception]) -> None:
         """Wait until all requests are answered; check that a ``deferred`` has failed with an error of this ``kind``."""
         self.settle()
-        self.failureResultOf(deferred, kind)
+        self.assert_named(self.failureResultOf(deferred, kind).value)
+
+    def assert_named(self, error: BaseException | None) -> None:
+        """Check that an ``error`` with which the bookie has answered names the bookie; ignore other errors."""
+        if isinstance(error, BookieError):
+            self.assertEqual(error.bookie_id, self.bookie_id)
 
     def run_of(self, first: int, payloads: Sequence[bytes], lac: int = -1) -> EntryRun:
         """Make entries with consecutive ids from ``first`` on, with digests."""
@@ -71,6 +77,7 @@ class BookieClientContract(SynchronousTestCase):
         def done(bookie_id: str, indexes: Sequence[int], error: Exception | None) -> None:
             self.assertEqual(bookie_id, self.bookie_id)
             answers.extend([(run.first + index, 1, error) for index in indexes])
+            self.assert_named(error)
 
         self.client.add(self.bookie_id, self.adds(run, flags, key), done)
         self.settle()

@@ -110,6 +110,13 @@ class BatchTests(ReplicaCase):
         self.bookies["b1"].fail("read_many", RequestTimeoutError)
         self.failureResultOf(self.fetch(20), RequestTimeoutError)
 
+    def test_deleted(self) -> None:
+        """The error of a ledger that was deleted names the ledger and the bookie that says so."""
+        for name in ("b0", "b1", "b2"):
+            del self.bookies[name].entries[LEDGER]
+        error = self.failureResultOf(self.fetch(0), NoSuchLedgerError).value
+        self.assertRegex(str(error), f"^no such ledger on this bookie: ledger {LEDGER} entry 0, bookie b[012]")
+
     def test_missing_and_down(self) -> None:
         """A bookie that cannot be reached may have the entry."""
         self.bookies["b1"].up = False
@@ -269,9 +276,10 @@ class OneByOneTests(ReplicaCase):
         self.assertGreaterEqual(MAX_SINGLE_READS, 20)
 
     def test_missing(self) -> None:
-        """Entries that are missing everywhere end the result, or are the error."""
+        """Entries that are missing everywhere end the result, or are the error, which names a bookie."""
         self.assertEqual(self.good(15, 10), range(15, 20))
-        self.failureResultOf(self.fetch(20, 5), NoSuchEntryError)
+        error = self.failureResultOf(self.fetch(20, 5), NoSuchEntryError).value
+        self.assertRegex(str(error), f"^no such entry: ledger {LEDGER} entry 20, bookie b[012]")
 
     def test_cancel(self) -> None:
         """Cancelling ends all requests."""

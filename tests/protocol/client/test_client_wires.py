@@ -175,6 +175,7 @@ class V3Tests(ConnectedTestCase):
         header = Header(V3, 3, 2, self.ids.flow_id << 32)
         self.connection.dataReceived(encode_response(ErrorResponse(header, Status.EOK)))
         self.assertEqual([(f, n, type(e)) for f, n, e in answers], [(0, 1, UnexpectedConditionError)])
+        self.assertIn("answered with an error response", str(answers[0][2]))
 
     def test_bare_errors(self) -> None:
         """An error without a sub-message finds add, read and batch read by the number."""
