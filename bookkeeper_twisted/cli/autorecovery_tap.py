@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 from ..errors import BookKeeperError
 from .options import AutorecoveryOptions as Options
 from .process.bookies import Bookies, Startable
+from .process.clock_steps import ClockSteps
 from .process.exit_status import ExitStatus
 from .process.reloading import Reload
 from .process.service_manager import ServiceManager
@@ -50,6 +51,6 @@ def autorecovery_service(
 
     say_what_runs(options.config)
     try:
-        return Bookies(make, fail, manager, "autorecovery")
+        return Bookies(make, fail, manager, ClockSteps(reactor), "autorecovery")
     except BookKeeperError as error:
         raise SystemExit(f"autorecovery: {error}") from None

@@ -28,6 +28,7 @@ from ..logs.json_lines import json_line
 from ..logs.levels import LEVELS_OF_PROCESS, LogLevels
 from .options import Options
 from .process.bookies import Bookies, Startable
+from .process.clock_steps import ClockSteps
 from .process.exit_status import ExitStatus
 from .process.reloading import Reload
 from .process.service_manager import ServiceManager
@@ -152,7 +153,7 @@ def bookies_service(
     # Log warnings for the first bookie only: all bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
-        return Bookies(make, fail, manager)
+        return Bookies(make, fail, manager, ClockSteps(reactor))
     except BookKeeperError as error:
         raise SystemExit(f"bookie: {error}") from None
 

@@ -13,6 +13,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted.cli import autorecovery_tap
 from bookkeeper_twisted.cli.options import AutorecoveryOptions, Options
 from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.clock_steps import ClockSteps
 from bookkeeper_twisted.cli.process.reloading import Reload
 from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 
@@ -142,7 +143,7 @@ class ServiceTests(SynchronousTestCase):
 
         def service(reactor: Any, options: AutorecoveryOptions, fail: Any, manager: ServiceManager) -> Bookies:
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail, manager)
+            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor))
 
         self.patch(autorecovery_tap, "autorecovery_service", service)
         for arguments in ([], ["--logLevel=debug"]):

@@ -27,6 +27,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
 from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.clock_steps import ClockSteps
 from bookkeeper_twisted.cli.process.reloading import Reload
 from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -147,7 +148,7 @@ class BookiesServiceTests(SynchronousTestCase):
         def service(reactor: Any, options: tap.Options, fail: Any, manager: ServiceManager) -> Bookies:
             said.append("bookie")
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail, manager)
+            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor))
 
         self.patch(tap, "bookies_service", service)
         tap.makeService(self._options("--logLevel=warn"))

@@ -6,7 +6,29 @@ _MANAGER = ["tests.cli.process.test_service_manager"]
 _BOOKIES = ["tests.cli.process.test_bookies"]
 _PATH = "cli/process/service_manager.py"
 
+_STEPS = ["tests.cli.process.test_clock_steps"]
+
 PLANTS = (
+    Plant(
+        "a clock that is set back delays all timers", "cli/process/clock_steps.py",
+        "call.reset(max(call.getTime() + step - now, 0.0))", "pass", _STEPS, where="ClockSteps.doRead",
+    ),
+    Plant(
+        "the second step of a clock moves timers by the first one, too", "cli/process/clock_steps.py",
+        "self._difference - before", "self._difference", _STEPS, where="ClockSteps.doRead",
+    ),
+    Plant(
+        "small steps of a clock are forgotten", "cli/process/clock_steps.py",
+        "self._difference = before", "pass", _STEPS, where="ClockSteps.doRead",
+    ),
+    Plant(
+        "nobody watches the clock", "cli/process/bookies.py",
+        "self._clock_steps.start()", "pass", _BOOKIES, where="Bookies.startService",
+    ),
+    Plant(
+        "the clock is watched after the end", "cli/process/bookies.py",
+        "self._clock_steps.stop()", "pass", _BOOKIES, where="Bookies._stop",
+    ),
     Plant(
         "a service manager that was gone once gets no messages any more", _PATH,
         "self._is_lost = True", "self._is_lost, self._send = True, None", _MANAGER, where="ServiceManager._say",

@@ -13,6 +13,7 @@ from ...bookie.lifecycle.condition import Condition
 from ...config.bookie import BookieConfig
 from ...errors import BookKeeperError
 from ..shell_text import on_one_line
+from .clock_steps import ClockSteps
 from .service_manager import ServiceManager
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
@@ -56,6 +57,7 @@ class Bookies(Service):
     :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start.
     :param fail: ends the process with status 1.
     :param manager: the service manager of this process, which gets reports about the bookies.
+    :param clock_steps: keeps the timers of this process on time when the clock is set.
     :param what: the name under which the log mentions the bookies of this process.
     :ivar bookies: the services, in the order of their start.
     """
@@ -64,8 +66,9 @@ class Bookies(Service):
 
     def __init__(
         self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None],
-        manager: ServiceManager, what: str = "the bookie",
+        manager: ServiceManager, clock_steps: ClockSteps, what: str = "the bookie",
     ) -> None:  # fmt: skip
+        self._clock_steps = clock_steps
         self._what = what
         self._manager = manager
         self.bookies = list(make(self._has_failed))
@@ -76,6 +79,7 @@ class Bookies(Service):
     def startService(self) -> None:
         """Begin to start the bookies; when all of them accept requests, log one line that names them."""
         super().startService()
+        self._clock_steps.start()
         self._manager.watch(self._conditions)
         self._starting = Deferred.fromCoroutine(self._start())
         self._starting.addErrback(self._did_not_start)
@@ -114,6 +118,7 @@ class Bookies(Service):
             self._starting.cancel()
         while self._started:
             await self._started.pop().stop()
+        self._clock_steps.stop()
         self._manager.stopped()
 
     def _conditions(self) -> list[tuple[str, Condition]]:

@@ -1,17 +1,20 @@
 """The service behind ``twistd bookie``."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import LogLevel, capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.condition import Condition
 from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.clock_steps import ClockSteps
 from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
@@ -58,7 +61,10 @@ class BookiesTests(SynchronousTestCase):
         self.failures = 0
         self.sent: list[str] = []
         manager = ServiceManager(lambda data: self.sent.append(data.decode()), Clock())
-        self.service = Bookies(self._make, self._fail, manager)
+        self.reactor = MemoryReactorClock()
+        steps = ClockSteps(self.reactor, opened=lambda: os.eventfd(0))
+        self.addCleanup(steps.stop)
+        self.service = Bookies(self._make, self._fail, manager, steps)
 
     def _make(self, on_failure: Callable[[Failure], None]) -> list[_Bookie]:
         self.on_failure = on_failure
@@ -121,8 +127,10 @@ class BookiesTests(SynchronousTestCase):
         self.b.stopped.callback(None)
         self.assertEqual(self.calls[2:], ["stop b", "stop a"])
         self.assertNoResult(stopped)
+        self.assertEqual(len(self.reactor.getReaders()), 1)
         self.a.stopped.callback(None)
         self.successResultOf(stopped)
+        self.assertEqual(self.reactor.getReaders(), [], "the clock is still watched")
 
     def test_foreseen_failure(self) -> None:
         """What an operator can mend is one line without a traceback, and ends the process."""
@@ -173,4 +181,5 @@ class BookiesTests(SynchronousTestCase):
         def make(on_failure: Any) -> list[_Bookie]:
             raise InvalidCookieError("no")
 
-        self.assertRaises(InvalidCookieError, Bookies, make, self._fail, ServiceManager(None, Clock()))
+        others = ServiceManager(None, Clock()), ClockSteps(self.reactor)
+        self.assertRaises(InvalidCookieError, Bookies, make, self._fail, *others)
