@@ -26,12 +26,15 @@ const answers = %s, real = window.fetch;
 window.fetch = (path, options) => {
   const found = Object.entries(answers).find(([begin]) => path.startsWith(begin));
   if (!found) return real(path, options);
+  const { failure } = found[1];
+  if (failure) return Promise.resolve(new Response(failure[1], { status: failure[0] }));
   if (typeof found[1] !== 'string') return Promise.resolve(new Response(JSON.stringify(found[1])));
   const start = (controller) => controller.enqueue(new TextEncoder().encode(found[1]));
   return Promise.resolve(new Response(new ReadableStream({ start })));
 };
 }"""
-"""A script that answers requests of the page, by the beginning of their paths; a text is a stream that does not end.
+"""A script that answers requests of the page, by the beginning of their paths; a text is a stream that does not end,
+and an object with the member "failure" is the status and the text of another answer.
 
 Of several scripts, the last one that was given is asked first.
 """
@@ -134,6 +137,28 @@ class ConsoleStatesTests(TestCase):
         script = "return [...document.querySelectorAll('main a')].map(each => each.hash)"
         links = self.visit.driver.execute_script(script)
         self.assertNotIn("#/ledger?id=-1", links)
+
+    async def test_owners(self) -> None:
+        """A ledger is deleted only if the server says that it does not exist; else its owner is unknown, and why."""
+        await deferToThread(self._owners)
+
+    def _owners(self) -> None:
+        work = {"collection": {"directories": [{"directory": "/d/current"}]}}
+        self.given(
+            {"work": work}, disk_ledgers={"ledgers": {"7": 300, "8": 200, "9": 100}, "logs": 1, "left": 0, "next": None}
+        )
+        self.given({"work": work}, **{
+            "ledger?ledger_id=7": {"failure": [500, "no metadata store"]},
+            "ledger?ledger_id=8": {"failure": [404, "Not Found\nledger 8 does not exist"]},
+            "ledger?ledger_id=9": {"failure": [404, "No Such Resource"]},
+        })  # fmt: skip
+        self.visit.ask("Who holds this disk?")
+        self.visit.wait("#holders", "3 ledgers hold")
+        rows = [each.text for each in self.visit.driver.find_elements("css selector", "#holders tbody tr")]
+        self.assertEqual([row.partition(" % ")[2] for row in rows], [
+            "unknown unknown, as it cannot be read: no metadata store", "deleted: a collection frees it",
+            "unknown unknown, as it cannot be read: No Such Resource",
+        ])  # fmt: skip
 
     async def test_answers(self) -> None:
         """Disks that fill, a compaction that frees space, and what is slow, are told in the words of an operator."""

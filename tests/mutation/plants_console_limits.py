@@ -6,6 +6,7 @@ _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests
 _ASKED = ["tests.http.test_parameters"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
 _CHANNEL = ["tests.http.test_channel"]
+_LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
 PLANTS = (
     Plant(
@@ -77,6 +78,11 @@ PLANTS = (
         "the file of events makes a new bookie look used", "storage/cookies.py",
         "{COOKIE_NAME, COOKIE_NAME + '.tmp', LOCK_NAME, EVENTS_NAME}", "{COOKIE_NAME, COOKIE_NAME + '.tmp', LOCK_NAME}",
         ["tests.storage.test_cookies"], where="",
+    ),
+    Plant(
+        "the page cannot tell a deleted ledger from one that cannot be read", _LEDGERS,
+        'Answer(f"Not Found\\n{error}", _NOT_FOUND)', 'Answer("Not Found", _NOT_FOUND)', _SEARCHED,
+        where="LedgerPages._ledger",
     ),
     Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",

@@ -101,7 +101,8 @@ class LedgerTests(ConsoleClusterCase):
         self.assertEqual(found["segments"], [[0, self.bookies_of(ledger_id)]])
         self.assertEqual((set(found["states"].values()), found["mark"]), ({"writable"}, None))
         self.assertNotIn("sesame", str(found))
-        self.assertEqual(self.ask("/api/v1/console/ledger?ledger_id=77").status, 404)
+        deleted = self.ask("/api/v1/console/ledger?ledger_id=77")
+        self.assertEqual((deleted.status, deleted.body), (404, "Not Found\nledger 77 does not exist"))
         self.assertEqual(self.ask("/api/v1/console/ledger").status, 400)
 
     def test_underreplicated(self) -> None:

@@ -12,6 +12,19 @@ const custom = (row) =>
     .map(([key, value]) => `${key}=${value}`)
     .join(", ");
 
+/** The state of a ledger and whose it is, as [state, owner]; each is a text or an element. */
+export async function ownerOf(id) {
+  try {
+    const found = await get(`/api/v1/console/ledger?ledger_id=${id}`);
+    return [found.state, custom(found)];
+  } catch (error) {
+    // Only this answer says that the ledger is deleted; without one, or with any other, nothing is known of it.
+    if (error.status === 404 && error.message.endsWith(`ledger ${id} does not exist`))
+      return [h("span", { class: "warn" }, "deleted: a collection frees it"), ""];
+    return ["unknown", h("span", { class: "bad" }, `unknown, as it cannot be read: ${error.message}`)];
+  }
+}
+
 export const ledgers = {
   title: "Ledgers",
   open(root, { act, parameters }) {

@@ -3,6 +3,7 @@
 import { download, get, send } from "/console/connection.js";
 import { facts, h, part, picture, smallTable, svg } from "/console/elements.js";
 import { ago, bytes, count, duration, percent } from "/console/format.js";
+import { ownerOf } from "/console/page_ledgers.js";
 import { LongTable } from "/console/table.js";
 
 const API = "/api/v1/bookie";
@@ -374,16 +375,7 @@ async function countLedgers(directory, place, disk) {
   } while (after !== null && place.isConnected);
   const all = [...totals.values()].reduce((sum, each) => sum + each, 0);
   const top = [...totals].sort((one, other) => other[1] - one[1]).slice(0, 50);
-  const owners = new Map();
-  await Promise.all(
-    top.map(async ([id]) => {
-      try {
-        owners.set(id, await get(`/api/v1/console/ledger?ledger_id=${id}`));
-      } catch {
-        owners.set(id, null);
-      }
-    }),
-  );
+  const owners = new Map(await Promise.all(top.map(async ([id]) => [id, await ownerOf(id)])));
   place.replaceChildren(
     h("p", null, `${count(totals.size)} ledgers hold ${bytes(all)} in ${count(logsSeen)} entry logs.${besides(disk, all)}`),
     smallTable(
@@ -392,14 +384,8 @@ async function countLedgers(directory, place, disk) {
         ["ledger", ([id]) => h("a", { href: `#/ledger?id=${id}` }, id)],
         ["bytes here", ([, size]) => bytes(size), true],
         ["share", ([, size]) => percent(size, all), true],
-        ["state", ([id]) => owners.get(id)?.state || h("span", { class: "warn" }, "deleted: a collection frees it")],
-        [
-          "whose",
-          ([id]) =>
-            Object.entries(owners.get(id)?.custom || {})
-              .map(([key, value]) => `${key}=${value}`)
-              .join(", "),
-        ],
+        ["state", ([id]) => owners.get(id)[0]],
+        ["whose", ([id]) => owners.get(id)[1]],
       ],
       top,
     ),
