@@ -11,11 +11,13 @@ from twisted.internet import reactor
 from twisted.internet.interfaces import IReactorTCP
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
+from twisted.web.server import NOT_DONE_YET
 
 from benchmarks.shared.browser import missing
 from bookkeeper_twisted.bookie.group_commit import QUEUE
 from bookkeeper_twisted.bookie.requests.slow_requests import ROOM, TURN, SlowRequest
 from bookkeeper_twisted.http.console.diagnosis import bottleneck
+from bookkeeper_twisted.http.console.stream import StreamPage
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -52,7 +54,8 @@ class ConsoleStatesTests(TestCase):
         if lacking := missing():
             raise SkipTest(lacking)
         tcp: Any = IReactorTCP(reactor)
-        port = tcp.listenTCP(0, make_site(FakeBookieAdmin(), reactor), interface="127.0.0.1")
+        self.site = make_site(FakeBookieAdmin(), reactor)
+        port = tcp.listenTCP(0, self.site, interface="127.0.0.1")
         self.addCleanup(port.stopListening)
         return self.open(f"http://127.0.0.1:{port.getHost().port}")
 
@@ -203,6 +206,28 @@ class ConsoleStatesTests(TestCase):
         self.visit.until(lambda driver: driver.execute_script(
             "return !document.hidden && document.getElementById('link').textContent === ''"
         ), "connected page")  # fmt: skip
+
+    async def test_hung(self) -> None:
+        """A page whose server sends nothing any more says that it is old, and of when; it goes on when it can."""
+        pages: Any = self.site.resource
+        (stream,) = [page for page in pages._pages.values() if isinstance(page, StreamPage)]
+        await deferToThread(self._hears)
+        sends = self.patch(stream._feed, "_send", lambda event: None)
+        renders = self.patch(stream, "render", lambda request: NOT_DONE_YET)
+        await deferToThread(self.visit.wait, "#link", "what is shown is OLD: it is of ")
+        await deferToThread(self.visit.wait, "#link", "not connected: the server does not answer; trying again")
+        for patched in (sends, renders):
+            patched.restore()
+        await deferToThread(self._hears)
+
+    def _hears(self) -> None:
+        if not self.visit.clicks:
+            self.visit.home()
+            self.visit.click("Events")
+        self.visit.wait("#line", "this bookie is")
+        self.visit.until(
+            lambda driver: not driver.find_element("css selector", "#link").text, "page that is connected"
+        )  # fmt: skip
 
     async def test_upgraded(self) -> None:
         """When the server has another version than the page, one line says so, with a link that the keyboard reaches.

@@ -85,6 +85,14 @@ PLANTS = (
         where="LedgerPages._ledger",
     ),
     Plant(
+        "a quiet stream sends nothing", "http/console/feed.py", 'self._send(b":\\n\\n")', "pass",
+        ["tests.http.console.test_feed"], where="ConsoleFeed._flush",
+    ),
+    Plant(
+        "a page waits longer than it says before it is old", "http/console/feed.py", "KEEP_ALIVE = 5.0",
+        "KEEP_ALIVE = 15.0", ["tests.http.console.test_feed"], where="",
+    ),
+    Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),

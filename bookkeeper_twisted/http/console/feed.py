@@ -29,8 +29,11 @@ KEPT_CHANGES = 60
 KEPT_BYTES = 512 * 1024
 """Maximum number of bytes of recent events that are kept for viewers that reconnect."""
 
-KEEP_ALIVE = 15.0
-"""Seconds without an event after which a comment is sent to viewers, so that proxies keep the connection open."""
+KEEP_ALIVE = 5.0
+"""Seconds without an event after which a comment is sent to viewers.
+
+Proxies keep the connection open for it, and a page that hears nothing for three times as long tells that it is old.
+"""
 
 PATIENCE = 5.0
 """Seconds after which the connection of a viewer that does not read is aborted."""

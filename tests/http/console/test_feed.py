@@ -1,6 +1,7 @@
 """One feed for all viewers: what it samples, sends and keeps."""
 
 import json
+from importlib.resources import files
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -8,6 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.http import console
 from bookkeeper_twisted.http.console.feed import (
     INTERVAL,
     KEEP_ALIVE,
@@ -244,11 +246,13 @@ class EventTests(FeedCase):
         self.assertEqual((len(first.events()), second.events()), (1, []))
 
     def test_keep_alive(self) -> None:
-        """Without a change, viewers get a comment now and then."""
+        """Without a change, viewers get a comment now and then; a page that gets none of three tells it."""
         viewer = self.viewer()
         viewer.raw.clear()
         self.tick(int(KEEP_ALIVE / INTERVAL) + 1)
         self.assertEqual(viewer.raw, [b":\n\n"])
+        script = files(console).joinpath("page", "connection.js").read_text()
+        self.assertIn(f"const SILENT_MS = {int(3 * KEEP_ALIVE * 1000)};", script)
 
     def test_reconnect(self) -> None:
         """A viewer that names its last event gets the changes after it, in order; without one, none."""

@@ -1,7 +1,11 @@
 // Requests to the server, and the stream of events.
 
+import { time } from "/console/format.js";
+
 const TOKEN = "console-token";
 const RETRY_MS = 2000;
+const SILENT_MS = 15000; // three heartbeats of the stream: KEEP_ALIVE in feed.py
+const LOOK_MS = 1000;
 
 export class RequestError extends Error {
   constructor(status, text) {
@@ -111,33 +115,62 @@ function pause() {
   });
 }
 
-/** Reads the stream for ever; after an interruption it goes on behind the last event. */
+/**
+ * Reads the stream for ever; after an interruption it goes on behind the last event.
+ *
+ * The server sends something every few seconds, even without a change.  When nothing has come for SILENT_MS, what the
+ * page shows is old, and the connection is given up for another one: a dead one would stay silent for ever.
+ *
+ * @param onEvent gets the kind and the data of each event.
+ * @param onLink gets a text about the connection; an empty one if all is well.
+ */
 export async function follow(onEvent, onLink) {
   let last = "",
-    leaving = new AbortController();
+    leaving = new AbortController(),
+    heardAt = Date.now(),
+    begunAt = heardAt,
+    trouble = "",
+    told = "";
+  function tell() {
+    const isOld = Date.now() - heardAt >= SILENT_MS;
+    const text = [isOld ? `what is shown is OLD: it is of ${time(heardAt / 1000)}` : "", trouble].filter(Boolean).join("; ");
+    if (text !== told) onLink(text);
+    told = text;
+  }
+  function heard() {
+    heardAt = begunAt = Date.now();
+    trouble = "";
+    tell();
+  }
+  setInterval(() => {
+    tell();
+    if (Date.now() - begunAt >= SILENT_MS) leaving.abort(new Error("the server does not answer"));
+  }, LOOK_MS);
   // A browser has only six connections to a host.  A hidden page, and one that is kept for the back button, must not
   // keep one of them: with six such pages, no other page of this host could be loaded.
   window.addEventListener("pagehide", () => leaving.abort());
   document.addEventListener("visibilitychange", () => document.hidden && leaving.abort());
   for (;;) {
     if (leaving.signal.aborted) leaving = new AbortController();
+    begunAt = Date.now();
     try {
       const more = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
       const answer = await request("GET", "/api/v1/console/stream", { headers: more, signal: leaving.signal });
-      onLink("");
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let held = "";
       for (;;) {
         const { value, done } = await reader.read();
         if (done) break;
+        heard();
         const events = (held + value).split("\n\n");
         held = events.pop();
         for (const event of events) last = dispatch(event, onEvent) || last;
       }
-      onLink("the server has ended the connection; connecting again");
+      trouble = "the server has ended the connection; connecting again";
     } catch (error) {
-      onLink(document.hidden ? "paused while the page is hidden" : `not connected: ${error.message}; trying again`);
+      trouble = document.hidden ? "paused while the page is hidden" : `not connected: ${error.message}; trying again`;
     }
+    tell();
     await pause();
   }
 }
