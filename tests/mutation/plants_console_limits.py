@@ -93,6 +93,16 @@ PLANTS = (
         "KEEP_ALIVE = 15.0", ["tests.http.console.test_feed"], where="",
     ),
     Plant(
+        "viewers that have stopped reading keep their places on a quiet cluster", "http/console/feed.py",
+        "self._clock.seconds() - joined < LEAST_TURN", "True", ["tests.http.console.test_feed"],
+        where="ConsoleFeed.make_room",
+    ),
+    Plant(
+        "each new viewer ends the response of another at once", "http/console/feed.py",
+        "self._clock.seconds() - joined < LEAST_TURN", "False", ["tests.http.console.test_feed"],
+        where="ConsoleFeed.make_room",
+    ),
+    Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),

@@ -41,6 +41,11 @@ PATIENCE = 5.0
 LEAST_PATIENCE = 1.0
 """If all viewers' connections are in use, a new viewer gets one whose viewer has not read for this many seconds."""
 
+LEAST_TURN = 30.0
+"""If all viewers seem to read, a new one gets the connection of the one that has been connected for the longest time,
+at least for this many seconds.  A page that was ended this way connects again; one that has stopped reading does not.
+"""
+
 MOST_UNREAD = 2 * 1024 * 1024
 """The connection of a viewer is aborted when this number of bytes was sent but not read."""
 
@@ -92,7 +97,7 @@ class ConsoleFeed:
         self._clock = clock
         self._states = [source for source in sources if isinstance(source, StateSource)]
         self._records = [source for source in sources if isinstance(source, RecordSource)]
-        self._viewers: dict[Viewer, None] = {}
+        self._viewers: dict[Viewer, float] = {}  # with the times at which they joined, the first one first
         self._start = f"{int(clock.seconds() * 1000):x}"
         self._number = self._ticks = 0
         self._known = {source.name: KnownState(source.rows) for source in self._states}
@@ -108,12 +113,24 @@ class ConsoleFeed:
     # -- viewers --
 
     def make_room(self) -> bool:
-        """Test whether another viewer can be accepted; if there are too many, disconnect one that does not read."""
-        if len(self._viewers) >= MAX_VIEWERS:
-            slowest = max(self._viewers, key=lambda viewer: viewer.idle_for())
-            if slowest.idle_for() < LEAST_PATIENCE:
-                return False
+        """Test whether another viewer can be accepted; if there are too many, end the response of one of them.
+
+        This is the viewer that has not read for the longest time, for :data:`LEAST_PATIENCE` at least.  Without such a
+        viewer, it is the one that has been connected for the longest time, for :data:`LEAST_TURN` at least.
+        """
+        if len(self._viewers) < MAX_VIEWERS:
+            return True
+        slowest = max(self._viewers, key=lambda viewer: viewer.idle_for())
+        if slowest.idle_for() >= LEAST_PATIENCE:
             self._drop(slowest)
+            return True
+        # The system of a viewer that has stopped reading confirms all events until its buffers are full.  On a quiet
+        # cluster this takes hours, and until then nobody can tell this viewer from one that reads.
+        oldest, joined = next(iter(self._viewers.items()))
+        if self._clock.seconds() - joined < LEAST_TURN:
+            return False
+        self.leave(oldest)
+        oldest.end()
         return True
 
     def join(self, viewer: Viewer, last_event_id: str = "") -> None:
@@ -126,7 +143,7 @@ class ConsoleFeed:
             self._sample()
         self._flush()
         missed = self._missed(last_event_id)
-        self._viewers[viewer] = None
+        self._viewers[viewer] = self._clock.seconds()
         for event in [self.snapshot()] if missed is None else missed:
             viewer.send(event)
 

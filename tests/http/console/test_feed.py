@@ -17,6 +17,7 @@ from bookkeeper_twisted.http.console.feed import (
     KEPT_CHANGES,
     LATE,
     LEAST_PATIENCE,
+    LEAST_TURN,
     MAX_VIEWERS,
     MOST_UNREAD,
     PATIENCE,
@@ -208,6 +209,22 @@ class SampleTests(FeedCase):
         self.assertTrue(self.feed.make_room())
         self.feed.leave(viewers[0])
         self.assertFalse(viewers[3].dropped)
+
+
+    def test_turns(self) -> None:
+        """If all viewers seem to read, the one that has joined first gives its place to another, but not at once."""
+        first = self.viewer()
+        self.clock.advance(1)
+        viewers = [self.viewer() for _ in range(MAX_VIEWERS - 1)]
+        self.clock.advance(LEAST_TURN - 1.1)
+        self.assertFalse(self.feed.make_room())
+        self.clock.advance(0.2)
+        self.assertTrue(self.feed.make_room())
+        self.assertEqual((first.ended, first.dropped, [each for each in viewers if each.ended]), (True, False, []))
+        first.raw.clear()
+        viewers.append(self.viewer())
+        self.tick(int(KEEP_ALIVE / INTERVAL) + 1)
+        self.assertEqual(first.raw, [])
 
 
 class EventTests(FeedCase):

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.http.console.feed import MAX_VIEWERS, PATIENCE
+from bookkeeper_twisted.http.console.feed import LEAST_TURN, MAX_VIEWERS, PATIENCE
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.instruments import Ring
 from bookkeeper_twisted.metrics import JournalGroup
@@ -94,6 +94,15 @@ class StreamTests(StreamCase):
         self.assertIn("503", refused.text().splitlines()[0])
         peers[0].go()
         self.assertIn("200", _Peer(self).text().splitlines()[0])
+
+    def test_deaf(self) -> None:
+        """Viewers that have stopped reading on a quiet cluster keep no other out: the oldest response ends."""
+        peers = [_Peer(self) for _ in range(MAX_VIEWERS)]
+        self.clock.pump([1.0] * int(LEAST_TURN))
+        for peer in peers:
+            peer.text()
+        self.assertIn("200", _Peer(self).text().splitlines()[0])
+        self.assertEqual([peer.text().endswith("0\r\n\r\n") for peer in peers], [True, *[False] * (MAX_VIEWERS - 1)])
 
     def test_full_connection(self) -> None:
         """A viewer whose connection is full gets nothing more, and a snapshot when there is room again."""
