@@ -179,7 +179,7 @@ PLANTS = (
     ),
     Plant(
         "the best kept entries of a ledger count", "http/console/replicas.py",
-        "min", "max", ["tests.http.console.test_cluster_parts"], where="live_replicas",
+        "min", "max", ["tests.http.console.test_replicas"], where="live_replicas",
     ),
     Plant(
         "a damaged replica counts as valid", "http/console/replicas.py",

@@ -103,6 +103,15 @@ PLANTS = (
         where="ConsoleFeed.make_room",
     ),
     Plant(
+        "an empty ledger is at risk", _LEDGERS, "not is_empty(metadata) and live_replicas(metadata, registered) <= 1",
+        "live_replicas(metadata, registered) <= 1", _SEARCHED, where="LedgerFilter.fits",
+    ),
+    Plant(
+        "write sets without entries count", "http/console/replicas.py",
+        "range(segment.first_entry_id, end)[: schedule.ensemble_size]", "range(schedule.ensemble_size)",
+        ["tests.http.console.test_replicas"], where="live_replicas",
+    ),
+    Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),

@@ -28,7 +28,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, mark_reason
-from .replicas import compared, judged, live_replicas
+from .replicas import compared, is_empty, judged, live_replicas
 
 SCANNED = 500
 """Maximum number of ledgers whose metadata one request reads."""
@@ -83,7 +83,7 @@ class LedgerFilter:
             values = [metadata.custom_metadata.get(self.key)] if self.key else metadata.custom_metadata.values()
             if not any(each is not None and _text(each).startswith(self.value) for each in values):
                 return False
-        return not self.at_risk or live_replicas(metadata, registered) <= 1
+        return not self.at_risk or (not is_empty(metadata) and live_replicas(metadata, registered) <= 1)
 
 
 class LedgerPages:

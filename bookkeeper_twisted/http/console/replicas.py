@@ -8,7 +8,7 @@ import attrs
 from ...codec.digest import Digester
 from ...errors import BookKeeperError, DigestMatchError
 from ...ledger.schedule import Schedule
-from ...model import LedgerMetadata
+from ...model import MAX_ENTRY_ID, LedgerMetadata
 
 _OK = "ok"
 _SIZE_WORD = 4
@@ -21,18 +21,31 @@ MOST_SHOWN = 64 * 1024
 def live_replicas(metadata: LedgerMetadata, registered: Collection[str]) -> int:
     """Count the replicas of each entry of a ledger that are on registered bookies; return the lowest number.
 
+    The last ensemble of a ledger that is not closed counts as if it had entries on all of its bookies.
+
     :param metadata: metadata of the ledger.
     :param registered: ids of the registered bookies.
+    :returns: the lowest number; the write quorum size if the ledger is empty, as it can lose no replica.
     """
     schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+    ends = [segment.first_entry_id for segment in metadata.segments[1:]]
+    ends.append(metadata.last_entry_id + 1 if metadata.closed else MAX_ENTRY_ID)
     return min(
         (
-            sum([segment.bookies[position] in registered for position in schedule.write_set(first)])
-            for segment in metadata.segments
-            for first in range(schedule.ensemble_size)
+            sum([segment.bookies[position] in registered for position in schedule.write_set(entry_id)])
+            for segment, end in zip(metadata.segments, ends, strict=True)
+            for entry_id in range(segment.first_entry_id, end)[: schedule.ensemble_size]
         ),
-        default=0,
+        default=schedule.write_quorum,
     )
+
+
+def is_empty(metadata: LedgerMetadata) -> bool:
+    """Test whether a ledger has no entry and never gets one.
+
+    :param metadata: metadata of the ledger.
+    """
+    return metadata.closed and metadata.last_entry_id < 0
 
 
 @attrs.frozen

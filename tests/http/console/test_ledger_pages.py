@@ -47,6 +47,14 @@ class SearchTests(ConsoleClusterCase):
         self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
         self.assertEqual(self.ids("at_risk=true"), [ledger_id])
 
+    def test_empty_is_safe(self) -> None:
+        """A closed ledger without entries is not at risk, also if none of its bookies is there."""
+        empty = LedgerMetadata(1, 1, 1, (Segment(0, ("gone",)),), state=LedgerState.CLOSED)
+        opened = LedgerMetadata(1, 1, 1, (Segment(0, ("gone",)),))
+        for number, metadata in enumerate((empty, opened)):
+            self.result(self.client.metadata.ledgers.create(number, metadata))
+        self.assertEqual(self.ids("at_risk=true"), [1])
+
     def many(self, count: int) -> None:
         """Ledgers without entries, odd ones open."""
         metadata = LedgerMetadata(1, 1, 1, (Segment(0, ("bookie-0",)),), state=LedgerState.CLOSED)

@@ -4,12 +4,41 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieIOError, BookKeeperError
-from bookkeeper_twisted.http.console.replicas import compared, judged
-from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.http.console.replicas import compared, judged, live_replicas
+from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.sealing import sealed
 
 _PAYLOAD = bytes(range(100))
 _BAD = "replicas are missing, damaged or different"
+
+
+class LiveReplicasTests(SynchronousTestCase):
+    """The fewest replicas that an entry of a ledger has."""
+
+    def live(self, registered: str, last: int | None, *segments: tuple[int, str]) -> int:
+        """Count for a ledger of write quorum 2; each letter is the id of a bookie."""
+        made = tuple(Segment(first, tuple(bookies)) for first, bookies in segments)
+        state = LedgerState.OPEN if last is None else LedgerState.CLOSED
+        metadata = LedgerMetadata(
+            len(segments[0][1]), 2, 2, made, state=state, last_entry_id=-1 if last is None else last
+        )  # fmt: skip
+        return live_replicas(metadata, registered)
+
+    def test_write_sets(self) -> None:
+        """Only the write sets of entries that exist count, in each ensemble."""
+        self.assertEqual([self.live("ab", last, (0, "abcd")) for last in (0, 1, 2)], [2, 1, 0])
+        self.assertEqual([self.live("bc", last, (0, "abxx"), (1, "xbcx")) for last in (0, 1, 2)], [1, 1, 1])
+        self.assertEqual([self.live("abc", last, (0, "abxx"), (1, "xbcx")) for last in (1, 2, 3)], [2, 1, 0])
+        self.assertEqual(self.live("abcd", 9, (0, "xbcd"), (1, "abcd")), 1)
+
+    def test_open(self) -> None:
+        """The last ensemble of an open ledger may have entries on all of its bookies."""
+        self.assertEqual(self.live("ab", None, (0, "abcd")), 0)
+        self.assertEqual(self.live("abcd", None, (0, "abxx"), (1, "abcd")), 2)
+
+    def test_empty(self) -> None:
+        """A closed ledger without entries has lost nothing, whatever its bookies."""
+        self.assertEqual(self.live("", -1, (0, "abcd")), 2)
 
 
 class ComparisonTests(SynchronousTestCase):

@@ -12,6 +12,10 @@ const custom = (row) =>
     .map(([key, value]) => `${key}=${value}`)
     .join(", ");
 
+const isEmpty = (row) => row.state === "CLOSED" && Number(row.last) < 0;
+
+const replicasOf = (row) => (isEmpty(row) ? "it has no entry" : `${row.replicas} of ${row.writeQuorum}`);
+
 /** The state of a ledger and whose it is, as [state, owner]; each is a text or an element. */
 export async function ownerOf(id) {
   try {
@@ -82,7 +86,7 @@ export const ledgers = {
         ["state", (row) => row.state],
         ["bytes", (row) => (row.state === "CLOSED" ? bytes(row.length) : "still written"), true],
         ["entries", (row) => (row.state === "CLOSED" ? count(row.last + 1) : ""), true],
-        ["replicas left", (row) => `${row.replicas} of ${row.writeQuorum}`, true],
+        ["replicas left", replicasOf, true],
         ["created", (row) => time(row.ctime)],
         ["bookies", (row) => row.bookies.join(", ")],
         ["custom metadata: whose it is", custom],
@@ -160,7 +164,7 @@ export const ledger = {
         facts([
           ["state", found.state],
           ["quorums", `ensemble ${found.ensemble}, write ${found.writeQuorum}, ack ${found.ackQuorum}`],
-          ["replicas left", `${found.replicas} of ${found.writeQuorum}`],
+          ["replicas left", replicasOf(found)],
           [
             "size",
             found.state === "CLOSED"
