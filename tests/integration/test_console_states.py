@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
@@ -10,6 +11,7 @@ import attrs
 from twisted.internet import reactor
 from twisted.internet.interfaces import IReactorTCP
 from twisted.internet.threads import deferToThread
+from twisted.logger import Logger
 from twisted.trial.unittest import TestCase
 from twisted.web.server import NOT_DONE_YET
 
@@ -206,6 +208,28 @@ class ConsoleStatesTests(TestCase):
         self.visit.until(lambda driver: driver.execute_script(
             "return !document.hidden && document.getElementById('link').textContent === ''"
         ), "connected page")  # fmt: skip
+
+    async def test_many_events(self) -> None:
+        """Of too many events, the page shows those next to the asked time, says how many it leaves out."""
+        for number in range(700):
+            Logger("bookkeeper_twisted.bookie.lifecycle.registration").info("event {number}", number=number)
+        await deferToThread(self._many_events, datetime.now().strftime("%H:%M"))
+
+    def _many_events(self, clock: str) -> None:
+        self.visit.home()
+        self.visit.click("Events")
+        self.visit.wait("#left", "500 of 700 events. ")
+        self.visit.wait("main .scroll", "event 699")
+        self.visit.click("Show 200 of the 200 earlier ones that are left out")
+        self.visit.wait("#left", "All 700 events.")
+        self.visit.driver.execute_script("location.hash = '#/events?at=' + arguments[0]", clock)
+        self.visit.wait("#left", "500 of 700 events, next to this time.")
+        self.visit.wait("#left", "The oldest event that is kept is of")
+        self.visit.wait("main .scroll", "event 499")
+        self.visit.click("Show 200 of the 200 later ones that are left out")
+        self.visit.wait("#left", "All 700 events from ten minutes before to ten minutes after.")
+        self.visit.wait("main .scroll", "event 699")
+        self.assertEqual(self.visit.errors(), [])
 
     async def test_hung(self) -> None:
         """A page whose server sends nothing any more says that it is old, and of when; it goes on when it can."""

@@ -5,6 +5,7 @@ from .plant import Plant
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _ASKED = ["tests.http.test_parameters"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
+_FOUND = ["tests.http.console.test_events"]
 _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
@@ -110,6 +111,18 @@ PLANTS = (
         "write sets without entries count", "http/console/replicas.py",
         "range(segment.first_entry_id, end)[: schedule.ensemble_size]", "range(schedule.ensemble_size)",
         ["tests.http.console.test_replicas"], where="live_replicas",
+    ),
+    Plant(
+        "events that are left out are not counted", "http/console/events.py",
+        "max(len(found) - begin - len(shown), 0)", "0", _FOUND, where="EventPages._found",
+    ),
+    Plant(
+        "of too many events only the newest are found", "http/console/events.py",
+        'nearest(found, request.number("around", 0))', "0", _FOUND, where="EventPages._found",
+    ),
+    Plant(
+        "the events after a time hide those before it", "http/console/events.py",
+        "at - events[end].at <= events[begin - 1].at - at", "False", _FOUND, where="nearest",
     ),
     Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",

@@ -5,8 +5,7 @@ compaction or a changed limit.  The console shows all log events of the modules 
 all other modules.  Lines about single requests are left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
@@ -28,7 +27,9 @@ LONGEST = 2000
 """Maximum number of characters of an event or of a kept log line."""
 
 KEPT_SECONDS = 30 * 86400.0
+
 EVENTS_A_PAGE = 500
+"""Maximum number of events in one answer."""
 
 _PACKAGE = "bookkeeper_twisted."
 _KINDS: Mapping[str, str] = {
@@ -125,8 +126,12 @@ class EventPages:
 
     @routed(
         Route("GET", "/api/v1/console/events",
-              "the events of the last 30 days, the newest first, five hundred at most",
-              parameters=(Parameter("from", "least time, in seconds since 1970", "integer", least=0),
+              "the events of the last 30 days, the newest first, five hundred at most, and how many are left out",
+              parameters=(Parameter("around", "the time next to which the events are, if there are too many; without "
+                                    "it, they are the newest", "integer", least=0),
+                          Parameter("skip", "the number of later events to leave out, instead of ``around``",
+                                    "integer", least=0),
+                          Parameter("from", "least time, in seconds since 1970", "integer", least=0),
                           Parameter("until", "greatest time, in seconds since 1970", "integer", least=0),
                           Parameter("kind", "their kind", choices=KINDS))),
     )  # fmt: skip
@@ -135,11 +140,33 @@ class EventPages:
         newest, kind = request.number("until", 1 << 40), request.parameters.get("kind", "").lower()
         if request.number("from", 0) > newest:
             raise IncorrectParameterError(f"from = {request.number('from', 0)} is after until = {newest}")
-        found = (
-            event_row(event) for event in self._newest_first()
-            if oldest <= event.at <= newest and kind in ("", event.kind)
-        )  # fmt: skip
-        return json_answer(list(islice(found, EVENTS_A_PAGE)))
+        kept = [*reversed(self._kept.events.after(0)), *reversed(self._kept.past)]
+        found = [event for event in kept if oldest <= event.at <= newest and kind in ("", event.kind)]
+        begin = request.number("skip", 0)
+        if "around" in request.parameters and "skip" not in request.parameters:
+            begin = nearest(found, request.number("around", 0))
+        shown = found[begin : begin + EVENTS_A_PAGE]
+        return json_answer(
+            {
+                "events": [event_row(event) for event in shown],
+                "later": min(begin, len(found)),
+                "earlier": max(len(found) - begin - len(shown), 0),
+                "oldest": kept[-1].at if kept else None,
+            }
+        )
 
-    def _newest_first(self) -> Iterator[ConsoleEvent]:
-        return chain(reversed(self._kept.events.after(0)), reversed(self._kept.past))
+
+def nearest(events: Sequence[ConsoleEvent], at: float) -> int:
+    """Return the index of the first of the :data:`EVENTS_A_PAGE` consecutive events that are nearest to a time.
+
+    :param events: events in descending order of their times.
+    :param at: the time, in seconds since the epoch; of an earlier and a later event that are equally near, the earlier
+        one is chosen.
+    """
+    begin = end = next((index for index, event in enumerate(events) if event.at <= at), len(events))
+    while end - begin < min(EVENTS_A_PAGE, len(events)):
+        if begin == 0 or (end < len(events) and at - events[end].at <= events[begin - 1].at - at):
+            end += 1
+        else:
+            begin -= 1
+    return begin

@@ -109,4 +109,4 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.assertEqual(len(globalLogPublisher._observers), before + 1)
         self.site.doStop()
         self.assertEqual(len(globalLogPublisher._observers), before)
-        self.assertEqual(json.loads(self.ask("/api/v1/console/events").body), [])
+        self.assertEqual(json.loads(self.ask("/api/v1/console/events").body)["events"], [])

@@ -6,9 +6,10 @@ from typing import Any
 from twisted.internet.defer import execute
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, Logger, LogLevel, eventAsJSON
+from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.event_file import EventFile
-from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog
+from bookkeeper_twisted.http.console.event_file import ConsoleEvent, EventFile
+from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog, nearest
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.masking import MASK
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -91,6 +92,10 @@ class EventPagesTests(HttpCase):
 
     def json(self, query: str = "") -> Any:
         """The events that a request gets."""
+        return self.answer(query)["events"]
+
+    def answer(self, query: str = "") -> Any:
+        """The events, and how many are left out."""
         return json.loads(self.ask(f"/api/v1/console/events{query}").body)
 
     def say(self, text: str) -> None:
@@ -123,6 +128,58 @@ class EventPagesTests(HttpCase):
         self.assertEqual((len(found), found[0][3]), (EVENTS_A_PAGE, f"{EVENTS_A_PAGE + 9}"))
 
 
+    def test_left_out(self) -> None:
+        """An answer says how many events are left out on either side, and the next request gets them."""
+        self.assertEqual(self.answer(), {"events": [], "later": 0, "earlier": 0, "oldest": None})
+        for number in range(2 * EVENTS_A_PAGE + 10):
+            self.say(f"{number}")
+        first = self.answer()
+        self.assertEqual((first["later"], first["earlier"], first["oldest"]), (0, EVENTS_A_PAGE + 10, NOW))
+        second, third, none = (self.answer(f"?skip={part * EVENTS_A_PAGE}") for part in (1, 2, 3))
+        self.assertEqual((second["later"], second["earlier"]), (EVENTS_A_PAGE, 10))
+        self.assertEqual([row[3] for row in third["events"]], [f"{number}" for number in reversed(range(10))])
+        self.assertEqual((none["later"], none["earlier"]), (2 * EVENTS_A_PAGE + 10, 0))
+
+    def test_around(self) -> None:
+        """Of too many events around a time those next to it are found: the cause, and not only what came of it."""
+        for number in range(EVENTS_A_PAGE):
+            self.say(f"before {number}")
+        self.clock.advance(50)
+        self.say("the cause")
+        for number in range(EVENTS_A_PAGE):
+            self.clock.advance(0.125)
+            self.say(f"after {number}")
+        found = self.answer(f"?around={int(NOW) + 50}")
+        texts = [row[3] for row in found["events"]]
+        self.assertEqual((len(texts), texts[-1]), (EVENTS_A_PAGE, f"before {EVENTS_A_PAGE - 100}"))
+        self.assertIn("the cause", texts)
+        self.assertEqual((found["later"], found["earlier"]), (101, EVENTS_A_PAGE - 100))
+        self.assertEqual(self.answer(f"?around={int(NOW) + 50}&from={int(NOW) + 110}")["later"], 0)
+
+
+class NearestTests(SynchronousTestCase):
+    """The events next to a time."""
+
+    def begins(self, at: float, *groups: tuple[float, int]) -> int:
+        """Where they begin among groups of (time, number of events), in descending order."""
+        return nearest([ConsoleEvent(time, "info", "state", "") for time, count in groups for _ in range(count)], at)
+
+    def test_ends(self) -> None:
+        """Next to an end of the list, they reach up to it; few events are all shown."""
+        most = EVENTS_A_PAGE
+        self.assertEqual(self.begins(9, (5, 2), (1, 2 * most)), 0)
+        self.assertEqual(self.begins(0, (5, most), (1, 7)), 7)
+        self.assertEqual([self.begins(at, (5, 2), (1, 3)) for at in (0, 3, 9)], [0, 0, 0])
+
+    def test_middle(self) -> None:
+        """Those that are nearer are chosen, on either side; if both sides are equally near, the earlier ones."""
+        most = EVENTS_A_PAGE
+        self.assertEqual(self.begins(4, (5, most), (1, most)), 0)
+        self.assertEqual(self.begins(2, (5, most), (1, most)), most)
+        self.assertEqual(self.begins(3, (5, most), (1, most)), most)
+        self.assertEqual(self.begins(3, (4, 10), (3, 10), (1, most)), 0)
+
+
 class RestartTests(HttpCase):
     """Events of earlier processes."""
 
@@ -138,7 +195,7 @@ class RestartTests(HttpCase):
 
     def texts(self, query: str = "") -> list[str]:
         """The texts of the events that are found."""
-        return [row[3] for row in json.loads(self.ask(f"/api/v1/console/events{query}").body)]
+        return [row[3] for row in json.loads(self.ask(f"/api/v1/console/events{query}").body)["events"]]
 
     def test_restart(self) -> None:
         """After a restart, the events before it are found behind the new ones, by time and kind, for thirty days."""

@@ -2,11 +2,11 @@
 
 import { get } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { time } from "/console/format.js";
+import { count, time } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const AROUND = 600,
-  SHOWN = 2000;
+  A_PAGE = 500; // the most events of one answer
 const KINDS = ["", "state", "disk", "space", "scrub", "repair", "bookie", "change", "limits", "metadata", "other"];
 
 /** The last time at which a local clock showed HH:MM, in seconds. */
@@ -34,6 +34,7 @@ export const events = {
       ["kind", (row) => row[2]],
       ["what, and why", (row) => h("span", { title: row[3] }, row[3])],
     ]);
+    const left = h("p", { role: "status", id: "left" }, "reading");
     root.append(
       h(
         "form",
@@ -52,6 +53,7 @@ export const events = {
         ),
         h("button", null, "Show"),
       ),
+      left,
       table.element,
       h(
         "p",
@@ -61,15 +63,68 @@ export const events = {
     );
     const middle = clock ? (day ? Math.floor(new Date(`${day}T${clock}`) / 1000) : lastTime(clock)) : null;
     const range = middle === null ? "" : `&from=${middle - AROUND}&until=${middle + AROUND + 60}`;
-    act(async () => table.set(await get(`/api/v1/console/events?kind=${kind}${range}`)));
-    let last = null;
+    const part = (which) => get(`/api/v1/console/events?kind=${kind}${range}${which}`);
+    let last = null,
+      later = 0,
+      earlier = 0,
+      oldest = null;
+    /** Says how many events are left out, with buttons that show the next ones. */
+    function tell() {
+      const shown = table.rows.length,
+        all = later + shown + earlier;
+      const more = (number, when, show) =>
+        number > 0 &&
+        h(
+          "button",
+          { id: when, onclick: () => act(show) },
+          `Show ${count(Math.min(number, A_PAGE))} of the ${count(number)} ${when} ones that are left out`,
+        );
+      const isCut = middle !== null && (oldest === null || oldest > middle - AROUND);
+      const kept = oldest === null ? " No event is kept." : ` The oldest event that is kept is of ${time(oldest)}.`;
+      left.replaceChildren(
+        ...[
+          all > shown
+            ? `${count(shown)} of ${count(all)} events${middle === null ? "" : ", next to this time"}. `
+            : `All ${count(all)} events${middle === null ? "" : " from ten minutes before to ten minutes after"}. `,
+          more(later, "later", showLater),
+          " ",
+          more(earlier, "earlier", showEarlier),
+          isCut && kept,
+        ].filter(Boolean),
+      );
+    }
+    async function showLater() {
+      const skip = Math.max(later - A_PAGE, 0);
+      const rows = (await part(`&skip=${skip}`)).events.slice(0, later - skip);
+      later = skip;
+      table.replace([...rows, ...table.rows]);
+      tell();
+    }
+    async function showEarlier() {
+      const answer = await part(`&skip=${later + table.rows.length}`);
+      earlier = answer.earlier;
+      table.replace([...table.rows, ...answer.events]);
+      tell();
+    }
+    act(async () => {
+      try {
+        const answer = await part(middle === null ? "" : `&around=${middle}`);
+        ({ later, earlier, oldest } = answer);
+        table.set(answer.events);
+      } catch (error) {
+        left.textContent = "the events cannot be read";
+        throw error;
+      }
+      tell();
+    });
     return {
       update({ events: rings }) {
         const ring = rings?.[0];
         if (!ring || middle !== null || kind) return;
         if (last !== null && ring.last > last) {
           const fresh = ring.records.slice(last - ring.last).reverse();
-          table.replace([...fresh, ...table.rows].slice(0, SHOWN));
+          table.replace([...fresh, ...table.rows]);
+          if (oldest !== null) tell();
         }
         last = ring.last;
       },
