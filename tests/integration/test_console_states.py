@@ -209,6 +209,17 @@ class ConsoleStatesTests(TestCase):
             "return !document.hidden && document.getElementById('link').textContent === ''"
         ), "connected page")  # fmt: skip
 
+    async def test_no_page(self) -> None:
+        """An address that names no page shows the overview, also if all objects of JavaScript have this name."""
+        await deferToThread(self._no_page)
+
+    def _no_page(self) -> None:
+        for name in ("constructor", "__proto__", "nonsense"):
+            self.visit.driver.get("about:blank")
+            self.visit.driver.get(f"{self.visit.url}/console#/{name}")
+            self.assertEqual(self.visit.wait("#title"), "Overview")
+        self.assertEqual(self.visit.errors(), [])
+
     async def test_many_events(self) -> None:
         """Of too many events, the page shows those next to the asked time, says how many it leaves out."""
         for number in range(700):

@@ -34,7 +34,7 @@ async function act(work) {
 
 function navigate() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const name = PAGES[path] ? path : "overview";
+  const name = Object.hasOwn(PAGES, path) ? path : "overview";
   for (const link of document.querySelectorAll("#pages a")) {
     if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
