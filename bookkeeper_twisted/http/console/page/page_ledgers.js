@@ -7,6 +7,12 @@ import { LongTable } from "/console/table.js";
 
 const NAMES = ["id", "bookie", "state", "key", "value"];
 
+/** Metadata do not tell whether the writer of a ledger, or who recovers it, is still alive. */
+const NOT_CLOSED = {
+  OPEN: "not closed: a writer may have it open",
+  IN_RECOVERY: "not closed: a recovery has begun that has not ended; it may be at work",
+};
+
 const custom = (row) =>
   Object.entries(row.custom)
     .map(([key, value]) => `${key}=${value}`)
@@ -84,7 +90,7 @@ export const ledgers = {
       [
         ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
         ["state", (row) => row.state],
-        ["bytes", (row) => (row.state === "CLOSED" ? bytes(row.length) : "still written"), true],
+        ["bytes", (row) => (row.state === "CLOSED" ? bytes(row.length) : "not closed"), true],
         ["entries", (row) => (row.state === "CLOSED" ? count(row.last + 1) : ""), true],
         ["replicas left", replicasOf, true],
         ["created", (row) => time(row.ctime)],
@@ -169,7 +175,7 @@ export const ledger = {
             "size",
             found.state === "CLOSED"
               ? `${bytes(found.length)}, ${count(found.last + 1)} entries`
-              : "a writer has it open",
+              : NOT_CLOSED[found.state],
           ],
           ["created", time(found.ctime)],
           ["digest", found.digest],
