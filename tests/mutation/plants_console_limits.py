@@ -9,7 +9,13 @@ _FOUND = ["tests.http.console.test_events"]
 _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
+_CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+
 PLANTS = (
+    Plant(
+        "only ledgers that are shown count as unavailable", _CLUSTER, "further.append(ledger_id)", "pass", _SURVEYED,
+        where="ClusterParts.repair",
+    ),
     Plant(
         "a disk is blamed while the event loop did not run", _SLOW,
         "self._loop.late_since(now - millis / 1000) * 1000 > millis / 2", "False", _SLOW_TESTS,

@@ -8,6 +8,7 @@ import attrs
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.replication.lock_reasons import reason_of
 from ...client.admin import BookKeeperAdmin, DiskSpace
+from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
 from ...metadata.registered import bookies_by_mode
@@ -20,6 +21,11 @@ from .sources import Source, StateSource
 
 MOST_MARKS = 200
 """Maximum number of underreplicated ledgers that are shown; more are only counted."""
+
+MOST_LOOKED_AT = 2000
+"""Maximum number of underreplicated ledgers whose live replicas are counted in one sample of the repair."""
+
+_AT_ONCE = 20
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 _EVERY_SPACE = 6
@@ -149,17 +155,25 @@ class ClusterParts:
             await autorecovery.auditor()
         )
         rows: list[dict[str, object]] = []
-        count = unavailable = 0
+        count, further = 0, []
         async for ledger_id in metadata.underreplication.marked_ledgers():
             count += 1
-            if count > MOST_MARKS:
-                continue
-            row = await self._marked(admin, ledger_id, locks.get(ledger_id), writable | read_only)
-            if row is not None:
-                rows.append(row)
-                unavailable += row["replicas"] == 0
+            if count <= MOST_MARKS:
+                row = await self._marked(admin, ledger_id, locks.get(ledger_id), writable | read_only)
+                if row is not None:
+                    rows.append(row)
+            elif count <= MOST_LOOKED_AT:
+                further.append(ledger_id)
+        unavailable = [row["id"] for row in rows if row["replicas"] == 0]
+
+        async def look(ledger_id: int) -> None:
+            if await _is_unavailable(admin, ledger_id, writable | read_only):
+                unavailable.append(ledger_id)
+
+        await for_each(further, look, _AT_ONCE)
         return {
-            "enabled": enabled, "auditor": auditor, "count": count, "unavailable": unavailable, "ledgers": rows,
+            "enabled": enabled, "auditor": auditor, "count": count, "unavailable": len(unavailable),
+            "lookedAt": min(count, MOST_LOOKED_AT), "ledgers": rows,
             "limit": repair_limit(count, locks, enabled, auditor, len(writable), self._waiting()),
         }  # fmt: skip
 
@@ -194,6 +208,14 @@ class RiskReason:
 
     safe: bool
     text: str
+
+
+async def _is_unavailable(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> bool:
+    """Test whether a ledger has entries of which no registered bookie has a replica; a deleted ledger has none."""
+    try:
+        return live_replicas(await admin.client.ledger_metadata(ledger_id), registered) == 0
+    except (MetadataError, NoSuchLedgerMetadataError):
+        return False
 
 
 def _as_json(row: ClusterBookie) -> Mapping[str, object]:

@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.production import system_chance
+from bookkeeper_twisted.http.console import cluster_parts
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
     SEEN_SECONDS,
@@ -137,6 +138,22 @@ class ClusterTests(ConsoleClusterCase):
             self.result(self.marks.mark(number, (), None))
         found = self.read("repair")
         self.assertEqual((found["count"], found["ledgers"]), (MOST_MARKS + 5, []))
+
+    def test_unavailable(self) -> None:
+        """Ledgers beyond those that are shown count as unavailable, too; the rest of very many is not looked at."""
+        ledger_ids = [self.ledger(b"x") for _ in range(8)]
+        for ledger_id in ledger_ids:
+            self.result(self.marks.mark(ledger_id, (), None))
+        for gone in range(4):
+            self.result(self.cluster.stop_bookie(f"bookie-{gone}"))
+        self.patch(cluster_parts, "MOST_MARKS", 2)
+        self.patch(cluster_parts, "MOST_LOOKED_AT", 6)
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["unavailable"], found["lookedAt"]), (8, 6, 6))
+        self.assertEqual([row["id"] for row in found["ledgers"]], ledger_ids[:2])
+        self.patch(cluster_parts, "MOST_LOOKED_AT", 8)
+        found = self.read("repair")
+        self.assertEqual((found["unavailable"], found["lookedAt"]), (8, 8))
 
     def test_waiting(self) -> None:
         """If replication waits for a speed limit of this process, that is what limits the repair."""

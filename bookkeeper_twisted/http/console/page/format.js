@@ -49,3 +49,9 @@ export function days(disk) {
   if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull.toFixed(1)} days`;
   return disk.growthPerDay === null ? "not known before half an hour of samples" : "not filling";
 }
+
+/** How many of the under-replicated ledgers have no replica; of very many, only the first are looked at. */
+export const unavailable = (marks) =>
+  marks.lookedAt < marks.count
+    ? `${count(marks.unavailable)} unavailable of the first ${count(marks.lookedAt)} looked at`
+    : `${count(marks.unavailable)} unavailable`;

@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count, time } from "/console/format.js";
+import { bytes, count, time, unavailable } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -71,7 +71,7 @@ function summary() {
   const running = (operations || []).filter((each) => each.name.startsWith("decommission") && !each.failure);
   if (operations) parts.push(`${running.length} draining`);
   if (marks?.count !== undefined)
-    parts.push(`${count(marks.count)} ledgers under-replicated`, `${marks.unavailable} unavailable`);
+    parts.push(`${count(marks.count)} ledgers under-replicated`, unavailable(marks));
   return parts.join(", ") || "connected";
 }
 

@@ -2,7 +2,7 @@
 
 import { send } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, count } from "/console/format.js";
+import { ago, count, unavailable } from "/console/format.js";
 
 const API = "/api/v1/autorecovery";
 
@@ -18,7 +18,7 @@ export const repair = {
           ["autorecovery", value.enabled ? "enabled" : h("span", { class: "bad" }, "DISABLED")],
           ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected")],
           ["under-replicated", count(value.count)],
-          ["unavailable", `${value.unavailable} have no replica that can be read`],
+          ["without a replica that can be read", unavailable(value)],
         ]),
         smallTable(
           value.count > value.ledgers.length
