@@ -56,19 +56,22 @@ class BookieState:
 
 @attrs.frozen
 class DirectoryUsage:
-    """The space on the disk of one ledger directory.
+    """The space on the disk of one ledger or journal directory.
 
     :ivar directory: path of the directory, as configured.
     :ivar total: size of the file system in bytes.
     :ivar free: number of bytes that can still be written to the file system.
     :ivar growth: average growth of the used space in the last days, in bytes per second; None if the bookie has not run
         long enough to measure the growth.
+    :ivar free_inodes: number of files that can still be made on the file system; None if it has no fixed number of
+        inodes.
     """
 
     directory: str
     total: int
     free: int
     growth: float | None = None
+    free_inodes: int | None = None
 
 
 @attrs.frozen
@@ -118,6 +121,12 @@ class IBookieAdmin(Interface):
 
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the ledger directories, in the order of the configuration.
+
+        The result is an empty sequence unless the phase is SERVING.
+        """
+
+    def journal_disks() -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the journal directories, in the order of the configuration.
 
         The result is an empty sequence unless the phase is SERVING.
         """

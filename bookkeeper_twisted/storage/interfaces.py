@@ -135,6 +135,12 @@ class IFileSystem(Interface):
     def usage(path: str) -> tuple[int, int]:
         """Return the total bytes of the disk of ``path``, and the free bytes that an unprivileged process may use."""
 
+    def inodes(path: str) -> tuple[int, int]:
+        """Return the number of inodes of the disk of ``path``, and how many are free.
+
+        Without a free inode, no file can be made.  A file system without a fixed number of inodes returns two zeros.
+        """
+
     def allocatable(path: str) -> int:
         """Return the free bytes of the disk of ``path`` that this process may use, with its privileges."""
 

@@ -203,6 +203,7 @@ class FakeBookieAdmin:
     other_reasons: tuple[str, ...] = ()
     by_administrator: bool = False
     usage: Sequence[DirectoryUsage] = (DirectoryUsage("/ledgers", 1000, 400),)
+    journal_usage: Sequence[DirectoryUsage] = ()
     values: Mapping[str, str] = attrs.field(
         factory=lambda: {
             "bookiePort": "3181", "zkAuth": "", "gcWaitTime": "600000", "logLevel": "info", "logLevels": "",
@@ -236,6 +237,10 @@ class FakeBookieAdmin:
     def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the ledger directories, in configuration order; empty unless the phase is SERVING."""
         return succeed(self.usage if self.phase is Phase.SERVING else ())
+
+    def journal_disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the journal directories, in configuration order; empty unless the phase is SERVING."""
+        return succeed(self.journal_usage if self.phase is Phase.SERVING else ())
 
     def files(self) -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes."""

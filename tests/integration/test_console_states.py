@@ -174,6 +174,7 @@ class ConsoleStatesTests(TestCase):
             {"directory": f"/{name}", "total": 1 << 30, "free": 1 << 28, "growthPerDay": 1 << 20, "daysUntilFull": left}
             for name, left in (("slow", 12.3456), ("soon", 0.03), ("now", 0.0), ("never", None))
         ]
+        disks.append(disks[2] | {"directory": "/j", "journal": True, "warning": "0 bytes are left"})
         own = {"reasons": [], "disks": disks, "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
         logs = {
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
@@ -188,6 +189,7 @@ class ConsoleStatesTests(TestCase):
             self.visit.wait("main table", f"{waited_for} 2.5")
         self.visit.home()
         self.visit.wait("main table", "/slow: full in 12.3 days; /soon: full in 43 min; /now: full now; /never: not")
+        self.visit.wait("main table", "/j (journal): full now, 0 bytes are left")
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")

@@ -11,7 +11,22 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
 
+_MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecycle.test_disk_monitor"]
+
 PLANTS = (
+    Plant(
+        "a full disk of a journal is not logged", _MONITOR, "(total, free) not in usage", "False", _MONITORED,
+        where="DiskMonitor.check",
+    ),
+    Plant(
+        "nobody learns that a disk has no inodes", _MONITOR, "self._say_inodes(directory, *inodes)", "pass",
+        _MONITORED, where="DiskMonitor.check",
+    ),
+    Plant(
+        "the console does not warn of a full journal", "http/console/bookie_parts.py",
+        "journal_warning(disk) or disk_warning(disk)", "disk_warning(disk)",
+        ["tests.http.console.test_bookie_pages"], where="BookieParts.bookie",
+    ),
     Plant(
         "only ledgers that are shown count as unavailable", _CLUSTER, "further.append(ledger_id)", "pass", _SURVEYED,
         where="ClusterParts.repair",

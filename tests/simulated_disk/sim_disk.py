@@ -189,6 +189,10 @@ class SimDisk:
         self._directory(path)
         return self.capacity
 
+    def inodes(self, path: str) -> tuple[int, int]:
+        self._directory(path)
+        return 0, 0
+
     def allocatable(self, path: str) -> int:
         return self.usage(path)[1]
 

@@ -116,6 +116,11 @@ class ServingParts:
         return cls(directories, maintenance, control)
 
 
+def _named(usage: Sequence[DirectoryUsage], directories: Sequence[str]) -> Sequence[DirectoryUsage]:
+    """Return the ``usage`` of directories with the paths that the configuration has for them."""
+    return [attrs.evolve(each, directory=path) for each, path in zip(usage, directories, strict=True)]
+
+
 @implementer(IBookieAdmin)
 class BookieAdmin:
     """The administration of a bookie in the bookie's own process.
@@ -247,12 +252,13 @@ class BookieAdmin:
         """Measure the disks of the ledger directories, in configuration order; empty unless the phase is SERVING."""
         if self._disks is None or self._phase is not Phase.SERVING:
             return succeed(())
-        return self._disks.usage().addCallback(self._by_directory)
+        return self._disks.measure_ledgers().addCallback(_named, self.config.ledger_directories)
 
-    def _by_directory(self, usage: Sequence[tuple[int, int]]) -> Sequence[DirectoryUsage]:
-        assert self._disks is not None
-        parts = zip(self.config.ledger_directories, usage, self._disks.growth(), strict=True)
-        return [DirectoryUsage(path, *sizes, growth) for path, sizes, growth in parts]
+    def journal_disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the journal directories, in configuration order; empty unless the phase is SERVING."""
+        if self._disks is None or self._phase is not Phase.SERVING:
+            return succeed(())
+        return self._disks.measure_journals().addCallback(_named, self.config.journal_directories)
 
     def files(self) -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes."""

@@ -1,4 +1,4 @@
-"""A monitor of the disks of the ledger directories, which makes a bookie read-only or writable."""
+"""A monitor of the disks of a bookie; full disks of ledger directories make the bookie read-only."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,13 +6,17 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
-from twisted.logger import Logger
+from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
 from ...errors import NO_FILES
 from ...storage.interfaces import IFileSystem
+from ..admin import DirectoryUsage
 from ..interfaces import IStorageExecutor
 from .disk_history import DiskHistory
+
+FEW_INODES = 1000
+"""The log warns if a disk has fewer free inodes than this."""
 
 
 @attrs.frozen
@@ -77,7 +81,7 @@ class DiskMonitor:
         self._full = [False] * len(directories)
         self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
-        self._history = {directory: DiskHistory(clock.seconds) for directory in directories}
+        self._history = {directory: DiskHistory(clock.seconds) for directory in (*directories, *journals)}
         self._looking = False
         self._timer = LoopingCall(self.look)
         self._timer.clock = clock
@@ -109,13 +113,6 @@ class DiskMonitor:
         """
         return self._used.get(directory, 0.0)
 
-    def growth(self) -> list[float | None]:
-        """Return, for each ledger directory, the bytes by which its disk's used space grows per second.
-
-        :returns: None for a disk whose growth is not known yet.
-        """
-        return [self._history[directory].growth for directory in self._directories]
-
     @property
     def n_writable(self) -> int:
         """Return the number of ledger directories whose disks were not full at the last check."""
@@ -124,6 +121,23 @@ class DiskMonitor:
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
         """Measure the total and free bytes of each ledger directory's disk."""
         return self._executor.submit("read", self._usage)
+
+    def measure_ledgers(self) -> "Deferred[list[DirectoryUsage]]":
+        """Measure the space, the growth and the free inodes of each ledger directory's disk."""
+        return self._measure(self._directories)
+
+    def measure_journals(self) -> "Deferred[list[DirectoryUsage]]":
+        """Measure the space, the growth and the free inodes of each journal directory's disk."""
+        return self._measure(self._journals)
+
+    def _measure(self, directories: Sequence[str]) -> "Deferred[list[DirectoryUsage]]":
+        def sizes() -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
+            return [(each, self._fs.usage(each), self._fs.inodes(each)) for each in directories]
+
+        return self._executor.submit("read", sizes).addCallback(lambda found: [self._usage_of(*each) for each in found])
+
+    def _usage_of(self, directory: str, space: tuple[int, int], inodes: tuple[int, int]) -> DirectoryUsage:
+        return DirectoryUsage(directory, *space, self._history[directory].growth, inodes[1] if inodes[0] else None)
 
     def space(self) -> "Deferred[tuple[int, int]]":
         """Measure the total and free bytes of all disks together; a disk with several directories counts one time."""
@@ -171,7 +185,12 @@ class DiskMonitor:
                 self._say(directory, total, free)
         for directory, text, (total, free) in zip(self._journals, lost, journal_usage, strict=True):
             if not text:
+                self._history[directory].record(total - free)
                 self._used[directory] = _used(total, free)
+                if (total, free) not in usage:  # a disk with a ledger directory, too, is told of once
+                    self._say(directory, total, free)
+        for directory, (_, _, inodes) in zip((*self._directories, *self._journals), found, strict=True):
+            self._say_inodes(directory, *inodes)
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
@@ -197,10 +216,10 @@ class DiskMonitor:
         text = self._what_is_wrong(directory)
         if not text:
             try:
-                return "", self._fs.usage(directory)
+                return "", self._fs.usage(directory), self._fs.inodes(directory)
             except OSError as error:
                 text = str(error)
-        return text, (1, 1)
+        return text, (1, 1), (0, 0)
 
     def _what_is_wrong(self, directory: str) -> str:
         """Return a text that says why a directory is not usable; an empty text if it is usable.
@@ -230,16 +249,25 @@ class DiskMonitor:
         else:
             self._log.info("the disk of {directory} has space: {used:.1%} used, {free:,} bytes free", **facts)
 
+    def _say_inodes(self, directory: str, total: int, free: int) -> None:
+        """Log once that a disk has few or no free inodes, and that it has enough again."""
+        state = "" if not total or free >= FEW_INODES else "few" if free else "none"
+        if self._is_new(f"the inodes of {directory}", state):
+            text = "the disk of {directory} has {free:,} of {total:,} inodes left"
+            if state:
+                text += "; without inodes, no file can be made on it, whatever bytes are free"
+            self._log.emit(LogLevel.warn if state else LogLevel.info, text, directory=directory, free=free, total=total)
 
-_Seen = tuple[str, tuple[int, int]]
-"""The result of the check of one directory: an error text, and the total and free bytes of its disk.
 
-The error text is empty if the directory is usable.
+_Seen = tuple[str, tuple[int, int], tuple[int, int]]
+"""The result of the check of one directory: an error text, the total and free bytes of its disk, and its inodes.
+
+The error text is empty if the directory is usable.  Of the inodes, there are the total and the free number.
 """
 
 
 def _columns(found: Sequence[_Seen]) -> tuple[list[str], list[tuple[int, int]]]:
-    return [text for text, _ in found], [space for _, space in found]
+    return [text for text, _, _ in found], [space for _, space, _ in found]
 
 
 def _used(total: int, free: int) -> float:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ...autorecovery.operations.decommission import Remaining
-from ...bookie.admin import CompactionStatus, IBookieAdmin, Phase, WorkProgress
+from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
 from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
 from ..limits_api import limits_of_bookie, limits_value
-from .diagnosis import bottleneck, days_until_full
+from .diagnosis import bottleneck, days_until_full, disk_warning, journal_warning
 from .sources import RecordSource, Source, StateSource
 
 _EVERY_DISKS = 5
@@ -46,7 +46,7 @@ class BookieParts:
         """Return the state of the bookie, why it is read-only and since when, and its disks."""
         state, values = self._admin.state(), self._admin.configuration()
         threshold = float(values.get("diskUsageThreshold", "0.95"))
-        disks = await self._admin.disks()
+        disks, journals = await self._admin.disks(), await self._admin.journal_disks()
         return {
             "id": self._admin.bookie_id,
             "address": self._admin.address,
@@ -57,14 +57,11 @@ class BookieParts:
                 {"text": text, "since": since} for text, since in zip(state.reasons, state.since, strict=False)
             ],
             "disks": [
-                {
-                    "directory": disk.directory,
-                    "total": disk.total,
-                    "free": disk.free,
-                    "growthPerDay": None if disk.growth is None else round(disk.growth * 86400),
-                    "daysUntilFull": days_until_full(disk, threshold),
-                }
-                for disk in disks
+                *[_disk(disk, threshold) | {"warning": disk_warning(disk)} for disk in disks],
+                *[
+                    _disk(disk, 1.0) | {"warning": journal_warning(disk) or disk_warning(disk), "journal": True}
+                    for disk in journals
+                ],
             ],
         }
 
@@ -164,6 +161,17 @@ def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
             {"reason": reason, "count": len(ledgers), "ledgers": ledgers[:_SHOWN_LEDGERS]}
             for reason, ledgers in sorted(by_reason.items(), key=lambda item: -len(item[1]))
         ],
+    }
+
+
+def _disk(disk: DirectoryUsage, threshold: float) -> dict[str, object]:
+    return {
+        "directory": disk.directory,
+        "total": disk.total,
+        "free": disk.free,
+        "freeInodes": disk.free_inodes,
+        "growthPerDay": None if disk.growth is None else round(disk.growth * 86400),
+        "daysUntilFull": days_until_full(disk, threshold),
     }
 
 

@@ -8,6 +8,7 @@ import attrs
 
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import LOOP, QUEUE, SYNC
+from ...bookie.lifecycle.disk_monitor import FEW_INODES
 from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequest
 from ...metrics import JournalGroup
 
@@ -15,6 +16,9 @@ WINDOW = 600.0
 """Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
 
 _DAY = 86400.0
+_LITTLE = 0.05
+"""The free share of a journal's disk from which on the console warns."""
+
 _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
@@ -112,6 +116,20 @@ def compaction_gain(chosen: Sequence[EntryLogSpace]) -> CompactionGain:
     """Estimate the result of a compaction of the ``chosen`` entry logs."""
     live = sum(log.live for log in chosen)
     return CompactionGain(len(chosen), sum(log.n_bytes for log in chosen) - live, live)
+
+
+def disk_warning(disk: DirectoryUsage) -> str:
+    """Return a warning if a ``disk`` has few or no inodes left; an empty text if it has enough."""
+    if disk.free_inodes is None or disk.free_inodes >= FEW_INODES:
+        return ""
+    return f"{disk.free_inodes} inodes left: without inodes, no file can be made, whatever bytes are free"
+
+
+def journal_warning(disk: DirectoryUsage) -> str:
+    """Return a warning if the ``disk`` of a journal has little space left; an empty text if it has enough."""
+    if disk.free > disk.total * _LITTLE:
+        return ""
+    return f"{disk.free:,} bytes are left for the journal: without space, the bookie ends at the next append"
 
 
 def days_until_full(disk: DirectoryUsage, threshold: float) -> float | None:

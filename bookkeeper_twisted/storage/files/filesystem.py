@@ -475,6 +475,10 @@ class RealFileSystem:
         found = os.statvfs(path)
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
+    def inodes(self, path: str) -> tuple[int, int]:
+        found = os.statvfs(path)
+        return found.f_files, found.f_favail
+
     def allocatable(self, path: str) -> int:
         found = os.statvfs(path)
         blocks = found.f_bavail

@@ -76,10 +76,13 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertNotIn(ADMINISTRATOR, state.reasons)
 
     def test_disks(self) -> None:
-        """``disks()`` reports, for each ledger directory, the size and the free bytes of its disk."""
+        """``disks()`` reports, for each ledger directory, the size and the free bytes of its disk.
+
+        So does ``journal_disks()`` for journal directories.
+        """
         usage = self.settled(self.admin.disks())
         self.assertTrue(usage)
-        for disk in usage:
+        for disk in (*usage, *self.settled(self.admin.journal_disks())):
             self.assertTrue(disk.directory)
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
@@ -240,6 +243,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.stop_bookie()
         self.assertIs(self.admin.state().phase, Phase.STOPPED)
         self.assertEqual(list(self.settled(self.admin.disks())), [])
+        self.assertEqual(list(self.settled(self.admin.journal_disks())), [])
         self.assertRaises(NotServingError, self.admin.background)
         self.assertRaises(NotServingError, self.admin.configure, {"gcWaitTime": "700000"})
         for ask in (self.admin.files, self.admin.log_marks, self.admin.check_directories):

@@ -144,7 +144,8 @@ class _FileSystemContract(SynchronousTestCase):
     def test_open_missing(self) -> None:
         """Opening a missing file fails, and so does every call that names a missing directory."""
         self.assertRaises(FileNotFoundError, self.fs.open, self.path)
-        for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.disk, self.fs.unlink):
+        for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.inodes, self.fs.disk,
+                     self.fs.unlink):  # fmt: skip
             self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
         inside = posixpath.join(self.base, "none", "file")
         self.assertRaises(FileNotFoundError, self.fs.open, inside, create=True)
@@ -279,6 +280,11 @@ class _FileSystemContract(SynchronousTestCase):
         """The file system reports the total and the usable bytes of the disk."""
         total, usable = self.fs.usage(self.base)
         self.assertTrue(0 < usable <= self.fs.allocatable(self.base) <= total)
+
+    def test_inodes(self) -> None:
+        """The file system reports its inodes and how many are free; without a fixed number, both are 0."""
+        total, free = self.fs.inodes(self.base)
+        self.assertTrue(0 <= free <= total)
 
     def test_disk(self) -> None:
         """A directory is on the same disk as its parent directory."""

@@ -7,7 +7,8 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskState, DiskThresholds
+from bookkeeper_twisted.bookie.admin import DirectoryUsage
+from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES, DiskMonitor, DiskState, DiskThresholds
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -19,6 +20,7 @@ class _Disks(SimDisk):
     def __init__(self, **usage: tuple[int, int] | None) -> None:
         super().__init__()
         self.by_path = usage
+        self.inodes_by_path: dict[str, tuple[int, int]] = {}
         self.names: dict[str, list[str]] = {}
         self.no_descriptor = ""
 
@@ -27,6 +29,9 @@ class _Disks(SimDisk):
         if found is None:
             raise OSError(5, "Input/output error")
         return found
+
+    def inodes(self, path: str) -> tuple[int, int]:
+        return self.inodes_by_path.get(path, (0, 0))
 
     def list(self, path: str) -> list[str]:
         if path in self.no_descriptor:
@@ -56,14 +61,24 @@ class MonitorTests(SynchronousTestCase):
         self.executor.drain()
         return self.told[-1]
 
+    def measured(self, *, journals: bool = False) -> list[DirectoryUsage]:
+        """The measured ledger directories, or the journal directories."""
+        measuring = self.monitor.measure_journals() if journals else self.monitor.measure_ledgers()
+        self.executor.drain()
+        return self.successResultOf(measuring)
+
+    def growth(self) -> list[float | None]:
+        """The growth of each ledger directory's disk."""
+        return [each.growth for each in self.measured()]
+
     def test_growth(self) -> None:
         """The growth of each disk is known once its checks cover long enough."""
         self.monitor.start(10)
-        self.assertEqual(self.monitor.growth(), [None, None])
+        self.assertEqual(self.growth(), [None, None])
         for free in range(50, 0, -1):
             self.check(free)
             self.clock.advance(590)
-        growth = self.monitor.growth()
+        growth = self.growth()
         self.assertAlmostEqual(growth[0] or 0.0, 1 / 600)
         self.assertEqual(growth[1], 0.0)
         self.stop()
@@ -200,6 +215,39 @@ class MonitorTests(SynchronousTestCase):
                 "the disk of a has space: 50.0% used, 50 bytes free",
             ],
         )  # fmt: skip
+
+    def test_journal(self) -> None:
+        """A journal's disk has its growth, and is logged when it is full; one that has ledgers, too, is logged once."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        with capturedLogs() as events:
+            for free in (4, 3, 2, 1, 0):
+                self.disks.by_path["j"] = (10, free)
+                self.check(50)
+                self.clock.advance(600)
+        texts = [formatEvent(event) for event in events]
+        self.assertEqual(texts, ["the disk of j is full: 100.0% used, 0 bytes free"])
+        (found,) = self.measured(journals=True)
+        self.assertEqual((found.directory, found.free, found.free_inodes), ("j", 0, None))
+        self.assertGreater(found.growth or 0.0, 0)
+        with capturedLogs() as events:
+            self.disks.by_path["j"] = (100, 1)
+            self.check(1)
+        self.assertEqual([formatEvent(event)[:16] for event in events], ["the disk of a is"])
+
+    def test_inodes(self) -> None:
+        """A disk without free inodes is logged once, whatever bytes it has, and again when it has some."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        with capturedLogs() as events:
+            for free in (FEW_INODES, 999, 998, 0, 0, FEW_INODES):
+                self.disks.inodes_by_path["a"] = (5000, free)
+                self.check(50)
+        self.assertEqual(
+            [formatEvent(event).partition(";")[0] for event in events],
+            [f"the disk of a has {left} of 5,000 inodes left" for left in ("999", "0", "1,000")],
+        )
+        self.assertEqual([each.free_inodes for each in self.measured()], [FEW_INODES, None])
 
     def test_space(self) -> None:
         """Total and free bytes are summed; two directories on one disk count once."""

@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 
 from bookkeeper_twisted.autorecovery.operations.decommission import OPEN, UNMARKED, Remaining
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase, WorkProgress
+from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, SlowRequest
 from bookkeeper_twisted.http.autorecovery_api import RunningOperation
 from bookkeeper_twisted.http.console.bookie_pages import LOGS_A_PAGE, LOGS_A_STEP
@@ -52,6 +53,25 @@ class BookiePagesTests(BookieConsoleCase):
         first, second = self.json("bookie")["disks"]
         self.assertEqual((first["growthPerDay"], first["daysUntilFull"]), (100, 2.0))
         self.assertEqual((second["growthPerDay"], second["daysUntilFull"]), (None, None))
+
+    def test_journal_disks(self) -> None:
+        """Disks of journals are beside those of ledgers, full at their last byte; little space is told."""
+        self.admin.journal_usage = (
+            DirectoryUsage("/j", 1000, 0), DirectoryUsage("/k", 1000, 51, 51 / 86400), DirectoryUsage("/l", 1000, 50),
+        )  # fmt: skip
+        ledgers, *journals = self.json("bookie")["disks"]
+        self.assertEqual((ledgers["directory"], "journal" in ledgers), ("/ledgers", False))
+        self.assertEqual([each["journal"] for each in journals], [True] * 3)
+        self.assertEqual([each["daysUntilFull"] for each in journals], [0.0, 1.0, None])
+        text = "bytes are left for the journal: without space, the bookie ends at the next append"
+        self.assertEqual([each["warning"] for each in journals], [f"0 {text}", "", f"50 {text}"])
+
+    def test_inodes(self) -> None:
+        """A disk without inodes is told of, however many bytes are free."""
+        for inodes, warned in ((0, True), (FEW_INODES - 1, True), (FEW_INODES, False), (None, False)):
+            self.admin.usage = (DirectoryUsage("/a", 1000, 900, None, inodes),)
+            (found,) = self.json("bookie")["disks"]
+            self.assertEqual((found["freeInodes"], bool(found["warning"])), (inodes, warned))
 
     def test_journals(self) -> None:
         """Each group is a row; those after a number are new."""

@@ -43,7 +43,10 @@ export function duration(seconds) {
 export const ago = (seconds) =>
   seconds ? `${time(seconds)} (${duration(Date.now() / 1000 - seconds)} ago)` : "before the console was opened";
 
-export function days(disk) {
+/** When a disk is full, with a warning if something else of it is used up. */
+export const days = (disk) => (disk.warning ? `${untilFull(disk)}, ${disk.warning}` : untilFull(disk));
+
+function untilFull(disk) {
   if (disk.daysUntilFull === 0) return "full now";
   if (disk.daysUntilFull !== null && disk.daysUntilFull < 2) return `full in ${duration(disk.daysUntilFull * 86400)}`;
   if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull.toFixed(1)} days`;

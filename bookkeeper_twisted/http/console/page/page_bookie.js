@@ -18,7 +18,7 @@ export const bookie = {
         smallTable(
           "Disks",
           [
-            ["directory", (row) => row.directory],
+            ["directory", (row) => (row.journal ? `${row.directory} (journal)` : row.directory)],
             ["used", (row) => bytes(row.total - row.free), true],
             ["of", (row) => bytes(row.total), true],
             ["share", (row) => percent(row.total - row.free, row.total), true],

@@ -49,6 +49,7 @@ const QUESTIONS = [
     "#/disk",
     ({ bookie }) =>
       (bookie?.disks || [])
+        .filter((each) => !each.journal)
         .map((each) => `${each.directory}: ${percent(each.total - each.free, each.total)} used`)
         .join("; "),
   ],
@@ -58,7 +59,10 @@ const QUESTIONS = [
   [
     "When will the disk be full?",
     "#/bookie",
-    ({ bookie }) => (bookie?.disks || []).map((each) => `${each.directory}: ${days(each)}`).join("; "),
+    ({ bookie }) =>
+      (bookie?.disks || [])
+        .map((each) => `${each.directory}${each.journal ? " (journal)" : ""}: ${days(each)}`)
+        .join("; "),
   ],
   [
     "What happened at 03:12?",
