@@ -204,8 +204,10 @@ PLANTS = (
         "not enabled", "False", _SURVEYED, where="repair_limit",
     ),
     Plant(
-        "ledgers that wait for the same until another time wait for something else", _CLUSTER,
-        "(reason := reason_of(text))", '(reason := text.partition(": ")[2])', _SURVEYED, where="repair_limit",
+        "ledgers that wait for the same until another time wait for something else",
+        "autorecovery/replication/lock_reasons.py",
+        '_TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason))', 'reason',
+        ["tests.http.console.test_bookie_pages"], where="kind_of",
     ),
     Plant(
         "a bookie has its state since now", _CLUSTER,

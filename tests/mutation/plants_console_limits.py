@@ -11,9 +11,21 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
 
+_BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
 _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecycle.test_disk_monitor"]
 
 PLANTS = (
+    Plant(
+        "ledgers that wait for the same wait for their ids", "autorecovery/replication/lock_reasons.py",
+        '_NUMBER.sub("...", _TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason)))',
+        '_TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason))', _BOOKIE_PAGES, where="kind_of",
+    ),
+    Plant(
+        "a speed limit is not named while other ledgers wait", _CLUSTER,
+        'obstacles = [f"the speed limit {waiting}"] if waiting else []',
+        'obstacles = [f"the speed limit {waiting}"] if waiting and not any(map(reason_of, locks.values())) else []',
+        _SURVEYED, where="repair_limit",
+    ),
     Plant(
         "a full disk of a journal is not logged", _MONITOR, "(total, free) not in usage", "False", _MONITORED,
         where="DiskMonitor.check",

@@ -4,6 +4,8 @@ Apache's worker stores only the name of its host in the lock, but Apache's tools
 for another attempt, the worker of this package stores the name of its host and the reason.
 """
 
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from ..interfaces import LedgerStatus
@@ -13,6 +15,10 @@ _STATES = {
     "waiting": "waits until {time}",
     "impossible": "cannot be repaired, tried again at {time}",
 }
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
+_NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:-\d+)?(?![\w.:/-]*\w)")
+_WORKER = re.compile(r"\b(held|being repaired) by \S+?(?=: |$)")
 
 
 def text_of(holder: str, status: LedgerStatus) -> str:
@@ -42,3 +48,24 @@ def blocker_of(text: str) -> str:
     If the text has no reason, the repair is in progress.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"
+
+
+def kind_of(reason: str) -> str:
+    """Return a ``reason`` without what differs from ledger to ledger: ids, other numbers, times and the worker's host.
+
+    Ledgers that wait for the same have reasons of the same kind.  Ids of bookies stay.
+    """
+    return _NUMBER.sub("...", _TIME.sub("a time", _WORKER.sub(r"\1 by a worker", reason)))
+
+
+def by_kind(reasons: Mapping[int, str]) -> list[tuple[str, list[int]]]:
+    """Group ledgers by the kind of their reason.
+
+    :param reasons: reasons by ledger id.
+    :returns: for each kind the reason of its first ledger, as an example, and the ids of its ledgers; the kind with
+        the most ledgers first.
+    """
+    kinds: dict[str, list[int]] = {}
+    for ledger_id, reason in reasons.items():
+        kinds.setdefault(kind_of(reason), []).append(ledger_id)
+    return [(reasons[ids[0]], ids) for ids in sorted(kinds.values(), key=len, reverse=True)]

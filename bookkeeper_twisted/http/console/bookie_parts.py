@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ...autorecovery.operations.decommission import Remaining
+from ...autorecovery.replication.lock_reasons import by_kind, kind_of
 from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
@@ -17,6 +18,7 @@ from .sources import RecordSource, Source, StateSource
 
 _EVERY_DISKS = 5
 _SHOWN_LEDGERS = 20
+_SHOWN_KINDS = 20
 
 Operations = Callable[[], Mapping[str, RunningOperation]]
 """A function that returns the decommissions and recoveries of this process by name."""
@@ -149,17 +151,14 @@ def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
     :param seconds: seconds since the start of the decommission.
     """
     left, done = len(remaining.blockers), remaining.found - len(remaining.blockers)
-    by_reason: dict[str, list[int]] = {}
-    for ledger_id, reason in remaining.blockers.items():
-        by_reason.setdefault(reason, []).append(ledger_id)
     return {
         "found": remaining.found,
         "left": left,
         "unreachable": remaining.unreachable,
         "eta": round(seconds * left / done, 1) if done else None,
         "blockers": [
-            {"reason": reason, "count": len(ledgers), "ledgers": ledgers[:_SHOWN_LEDGERS]}
-            for reason, ledgers in sorted(by_reason.items(), key=lambda item: -len(item[1]))
+            {"kind": kind_of(example), "reason": example, "count": len(ids), "ledgers": ids[:_SHOWN_LEDGERS]}
+            for example, ids in by_kind(remaining.blockers)[:_SHOWN_KINDS]
         ],
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
-from ...autorecovery.replication.lock_reasons import reason_of
+from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin, DiskSpace
 from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError
@@ -192,10 +192,15 @@ class ClusterParts:
         }  # fmt: skip
 
     def _waiting(self) -> str:
-        """Return the name of the speed limiter for which most requests of replication wait; empty if none waits."""
+        """Return name and limit of the limiter for which most requests of replication wait; empty if none waits."""
         limits = self._limits()
         waiting = [each for each in limits.limits().throttles if each.waiting] if limits is not None else []
-        return max(waiting, key=lambda each: each.waiting).name if waiting else ""
+        if not waiting:
+            return ""
+        most = max(waiting, key=lambda each: each.waiting)
+        amounts = ((most.in_force.entries, "entries"), (most.in_force.bytes, "bytes"))
+        rates = [f"{amount:,.0f} {unit}/s" for amount, unit in amounts if amount]
+        return f"{most.name} ({' and '.join(rates)})"
 
 
 @attrs.frozen
@@ -303,18 +308,20 @@ def repair_limit(
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param writable: number of writable bookies.
-    :param waiting: name of the speed limit for which replication waits in this process; empty if there is none.
+    :param waiting: the speed limit for which replication waits in this process; empty if there is none.
     """
     if not count:
         return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
     if not enabled:
         return "autorecovery is disabled: enable it"
-    reasons = [reason for text in locks.values() if (reason := reason_of(text))]
+    obstacles = [f"the speed limit {waiting}"] if waiting else []
+    reasons = {ledger_id: reason for ledger_id, text in locks.items() if (reason := reason_of(text))}
     if reasons:
-        most = max(reasons, key=reasons.count)
-        return f"{len(reasons)} of {len(locks)} ledgers at work wait, most of them: {most}"
-    if waiting:
-        return f"the speed limit {waiting}"
+        example, alike = by_kind(reasons)[0]
+        share = "" if len(alike) == len(reasons) else f", {len(alike)} of them"
+        obstacles.append(f"{len(reasons)} of {len(locks)} locked ledgers wait{share}: {example}")
+    if obstacles:
+        return "; and ".join(obstacles)
     if not locks:
         without = "; no auditor is elected" if auditor is None else ""
         return f"no replication worker is at work: does a process run autorecovery?{without}"

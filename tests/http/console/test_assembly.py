@@ -41,7 +41,7 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.clock.pump([1.0] * 3)
         (found,) = self.json("stream")["operations"]
         self.assertEqual((found["name"], found["found"], found["left"]), ("decommission of bookie gone:1", 1, 1))
-        self.assertEqual(found["blockers"], [{"reason": MARKED, "count": 1, "ledgers": [3]}])
+        self.assertEqual(found["blockers"], [{"kind": MARKED, "reason": MARKED, "count": 1, "ledgers": [3]}])
         self.result(self.marks.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])

@@ -167,3 +167,23 @@ class BookiePartsTests(BookieConsoleCase):
         self.assertEqual((found["found"], found["left"], found["eta"]), (60, 49, 89.1))
         self.assertEqual([each["reason"] for each in found["blockers"]], [UNMARKED, OPEN])
         self.assertEqual((found["blockers"][0]["count"], len(found["blockers"][0]["ledgers"])), (48, 20))
+
+    def test_kinds(self) -> None:
+        """Reasons that differ in ids, times and workers are one kind, with an example; there are not many kinds."""
+        operation = RunningOperation("decommission of bookie b", 5.0)
+        reasons = {
+            n: f"held by h-{n % 3}: waits until 2026-11-27T18:{n:02}:00Z: ledger {n}: b:1 has no entry {n}-{2 * n}"
+            for n in range(10, 60)
+        }  # fmt: skip
+        operation.remaining = Remaining(reasons | {1: "held by h: waits until 2026-11-27T18:00:00Z: b:2 is slow"}, 60)
+        (found,) = operations_value({"d": operation}, 25.0)
+        assert isinstance(found, dict)
+        self.assertEqual([each["count"] for each in found["blockers"]], [50, 1])
+        self.assertEqual(found["blockers"][0]["reason"], reasons[10])
+        self.assertEqual(
+            found["blockers"][0]["kind"], "held by a worker: waits until a time: ledger ...: b:1 has no entry ..."
+        )
+        operation.remaining = Remaining({n: f"b:{n} is slow" for n in range(400)}, 400)
+        (found,) = operations_value({"d": operation}, 25.0)
+        assert isinstance(found, dict)
+        self.assertEqual(len(found["blockers"]), 20)

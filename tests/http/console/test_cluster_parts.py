@@ -160,7 +160,7 @@ class ClusterTests(ConsoleClusterCase):
         self.result(self.marks.mark(self.ledger(b"x"), ("bookie-0",), None))
         for _ in range(3):
             self.throttles.get("replication-read").acquire().addErrback(lambda _: None)
-        self.assertEqual(self.read("repair")["limit"], "the speed limit replication-read")
+        self.assertEqual(self.read("repair")["limit"], "the speed limit replication-read (1 entries/s)")
 
 
 class ReasonTests(SynchronousTestCase):
@@ -179,15 +179,18 @@ class ReasonTests(SynchronousTestCase):
         )
 
     def test_limit(self) -> None:
-        """The first obstacle of a repair is named: the switch, workers that wait, limits, no workers, their number."""
+        """What holds up a repair is named: the switch, limits and workers that wait, no workers, their number."""
         for arguments, text in (
             ((0, {}, True, "a", 3, ""), "nothing has to be repaired"),
             ((0, {}, False, "a", 3, ""), "nothing has to be repaired; autorecovery is disabled"),
             ((5, {1: "h"}, False, "a", 3, ""), "autorecovery is disabled: enable it"),
             ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "a", 3, "w"),
-             "2 of 3 ledgers at work wait, most of them: too few"),
+             "the speed limit w; and 2 of 3 locked ledgers wait: too few"),
             ((5, {1: "h: waits until 1: slow", 2: "h: waits until 2: few", 3: "i: waits until 3: few"}, True, "a", 3,
-              ""), "3 of 3 ledgers at work wait, most of them: few"),
+              ""), "3 of 3 locked ledgers wait, 2 of them: few"),
+            ((5, {1: "h: waits until 1: ledger 1 is slow", 2: "h: waits until 2: ledger 2 is slow",
+                  3: "i: waits until 3: b:3181 is away"}, True, "a", 3, ""),
+             "3 of 3 locked ledgers wait, 2 of them: ledger 1 is slow"),
             ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
             ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
             ((5, {1: "h"}, True, "a", 3, ""),

@@ -5,7 +5,8 @@ import { facts, h, part, smallTable } from "/console/elements.js";
 import { ago, bytes, count, days, percent } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
-const mostBecause = (each) => (each.blockers?.length ? `, most because ${each.blockers[0].reason}` : "");
+const mostBecause = ({ blockers }) =>
+  blockers?.length ? `, ${count(blockers[0].count)} of them because of this: ${blockers[0].reason}` : "";
 
 const QUESTIONS = [
   [

@@ -68,8 +68,9 @@ function operationsOf(operations) {
       ? smallTable(
           "It waits for",
           [
-            ["reason", (row) => row.reason],
+            ["kind of reason", (row) => row.kind],
             ["ledgers", (row) => count(row.count), true],
+            ["of the first", (row) => (row.reason === row.kind ? "" : row.reason)],
             [
               "the first of them",
               (row) => row.ledgers.map((id) => [h("a", { href: `#/ledger?id=${id}` }, String(id)), " "]),
