@@ -6,6 +6,7 @@ import attrs
 from zope.interface import Interface
 
 from ..ledger.findings import CheckReport
+from ..limits.ratelimit import Rate
 from ..model import LedgerMetadata
 
 
@@ -62,6 +63,14 @@ class CopyProgress:
         """
         left = max(self.entries - self.copied, 0)
         return (now - self.began) * left / self.copied if self.copied else None
+
+    def seconds_at(self, limit: Rate) -> float:
+        """Return the seconds that the copies that are left take at a speed ``limit``; 0 if it does not limit them.
+
+        Before the first copy, the size of the entries is unknown, and only the limit of entries counts.
+        """
+        left = max(self.entries - self.copied, 0)
+        return limit.seconds(left, left * self.n_bytes / self.copied if self.copied else 0)
 
 
 @attrs.frozen

@@ -96,9 +96,11 @@ class AutoRecovery:
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
         )
+        reads, writes = throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE)
         self.limits = SpeedLimits(
-            throttles, self.adaptive, lambda: [job_of(each, clock.seconds()) for each in self.worker.status()]
-        )
+            throttles, self.adaptive,
+            lambda: [job_of(each, clock.seconds(), reads.rate, writes.rate) for each in self.worker.status()],
+        )  # fmt: skip
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
@@ -132,17 +134,19 @@ class AutoRecovery:
         self.adaptive.stop()
 
 
-def job_of(status: LedgerStatus, now: float) -> RunningJob:
+def job_of(status: LedgerStatus, now: float, *limits: Rate) -> RunningJob:
     """Describe the repair of a ledger as a running job, to be shown to an operator.
 
     :param now: the time, in seconds of the worker's clock.
+    :param limits: the speed limits in force; the job does not end before they allow it.
     """
     name, progress = f"replication of ledger {status.ledger_id}", status.progress
     if progress is None:
         return RunningJob(name, status.state, status.reason, status.since)
+    eta, at_limits = progress.eta(now), max(map(progress.seconds_at, limits), default=0.0)
     return RunningJob(
         name, status.state, status.reason, status.since, progress.done, progress.fragments, progress.n_bytes,
-        progress.eta(now),
+        max(eta or 0.0, at_limits) if at_limits else eta,
     )  # fmt: skip
 
 

@@ -36,6 +36,8 @@ class RunningOperation:
     """A decommission or a recovery that continues after the answer to the request that has started it, or has failed.
 
     :ivar began: time of the start, in seconds of the clock.
+    :ivar changed: time at which the number of ledgers that a decommission waits for has fallen last.
+    :ivar fell: how much it has fallen then; 0 if it has never fallen.
     :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
     :ivar failure: why it has failed; empty while it continues.
     """
@@ -43,8 +45,17 @@ class RunningOperation:
     name: str
     began: float
     running: Deferred[None] | None = None
+    changed: float = attrs.field(default=attrs.Factory(lambda self: self.began, takes_self=True))
+    fell: int = 0
     remaining: Remaining | None = None
     failure: str = ""
+
+    def note(self, remaining: Remaining, now: float) -> None:
+        """Take the ``remaining`` ledgers of a new check, made at the time ``now`` of the clock."""
+        fell = 0 if self.remaining is None else len(self.remaining.blockers) - len(remaining.blockers)
+        if fell > 0:
+            self.changed, self.fell = now, fell
+        self.remaining = remaining
 
 
 class AutorecoveryApi:
@@ -191,7 +202,7 @@ class AutorecoveryApi:
             if remaining.unreachable and not (before and before.unreachable):
                 self._log.warn("the {name} waits for the metadata store: {error}",
                                name=name, error=remaining.unreachable)  # fmt: skip
-            operation.remaining = remaining
+            operation.note(remaining, self._clock.seconds())
 
         client = await when_reachable(self._clock, self._connect, report)
         remaining = await Decommission(self._clock, client.client.metadata, bookie_id).run(report)

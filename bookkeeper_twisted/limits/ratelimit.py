@@ -32,6 +32,15 @@ class Rate:
         """Return the limit multiplied by ``factor``, for example to divide a limit among several tasks."""
         return Rate(self.entries * factor, self.bytes * factor)
 
+    def seconds(self, entries: float, n_bytes: float) -> float:
+        """Return the least number of seconds that work takes at this limit; 0 without a limit.
+
+        :param entries, n_bytes: the number of entries and bytes of the work.
+        """
+        return max(
+            entries / self.entries if self.entries else 0.0, n_bytes / self.bytes if self.bytes else 0.0
+        )  # fmt: skip
+
 
 UNLIMITED = Rate()
 

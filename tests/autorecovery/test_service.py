@@ -5,12 +5,14 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.autorecovery.interfaces import CopyProgress, LedgerStatus
 from bookkeeper_twisted.autorecovery.limits import LIMITERS
 from bookkeeper_twisted.autorecovery.service import (
     AutoRecovery,
     Identity,
     checker_settings,
     copy_settings,
+    job_of,
     throttle_rates,
     worker_settings,
 )
@@ -78,6 +80,17 @@ class AutoRecoveryTests(RecoveryCase):
         self.assertTrue(job.eta is not None and job.eta > 0, job)
         self.assertLessEqual({f"replication of ledger {ledger_id}", f"check of ledger {ledger_id}"}, users)
         self.assertEqual(process.limits.limits().jobs, ())
+
+    def test_end(self) -> None:
+        """A repair ends by its speed so far, but not before the speed limits in force allow it."""
+        progress = CopyProgress(0.0, 1, 0, 20)
+        status = LedgerStatus(7, "repairing", "", 0, 0.0, None, progress)
+        self.assertIsNone(job_of(status, 1.0, Rate()).eta)
+        self.assertEqual(job_of(status, 1.0, Rate(), Rate(2)).eta, 10.0)
+        progress.count(10, 1000)
+        self.assertEqual(job_of(status, 5.0).eta, 5.0)
+        self.assertEqual(job_of(status, 5.0, Rate(bytes=10_000)).eta, 5.0)
+        self.assertEqual(job_of(status, 5.0, Rate(bytes=1)).eta, 1000.0)
 
     def test_delay(self) -> None:
         """A bookie that is back within its delay has nothing copied."""

@@ -22,6 +22,12 @@ class RateTests(SynchronousTestCase):
         """A quarter of a limit is a quarter of both numbers."""
         self.assertEqual(Rate(100, 4000) * 0.25, Rate(25, 1000))
 
+    def test_seconds(self) -> None:
+        """Work takes as long as the stricter limit says; without a limit, no time is known."""
+        self.assertEqual(Rate(10, 4).seconds(20, 20), 5.0)
+        self.assertEqual(Rate(1, 4).seconds(20, 20), 20.0)
+        self.assertEqual(Rate().seconds(20, 20), 0.0)
+
     def test_negative(self) -> None:
         """A negative number is refused."""
         self.assertRaises(ValueError, Rate, -1)

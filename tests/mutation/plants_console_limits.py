@@ -16,6 +16,30 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "a scrub seems to end before its limit allows it", "bookie/maintenance/control.py",
+        "max(recent or 0.0, at_limits)", "recent or at_limits", ["tests.bookie.maintenance.test_forecast"],
+        where="BackgroundControl._progress",
+    ),
+    Plant(
+        "a suspended scrub seems to end", "bookie/maintenance/control.py",
+        "suspended or (recent is None and not at_limits)", "recent is None and not at_limits",
+        ["tests.bookie.maintenance.test_forecast"], where="BackgroundControl._progress",
+    ),
+    Plant(
+        "a repair seems to end before its limit allows it", "autorecovery/service.py",
+        "max(eta or 0.0, at_limits) if at_limits else eta", "eta", ["tests.autorecovery.test_service"],
+        where="job_of",
+    ),
+    Plant(
+        "a decommission that waits seems to end", "http/console/bookie_parts.py", "done and not obstacle", "done",
+        _BOOKIE_PAGES, where="_remaining",
+    ),
+    Plant(
+        "a decommission without progress seems to end soon", "http/console/bookie_parts.py",
+        "max(seconds * left / done, recent, least)", "max(seconds * left / done, least)", _BOOKIE_PAGES,
+        where="_remaining",
+    ),
+    Plant(
         "ledgers that wait for the same wait for their ids", "autorecovery/replication/lock_reasons.py",
         '_NUMBER.sub("...", _TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason)))',
         '_TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason))', _BOOKIE_PAGES, where="kind_of",

@@ -16,6 +16,7 @@ _STATES = {
     "impossible": "cannot be repaired, tried again at {time}",
 }
 
+_HELD = re.compile(r": (?:left to its writer|waits) until (\d{4}-\d\d-\d\dT[\d:]+Z)")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:-\d+)?(?![\w.:/-]*\w)")
 _WORKER = re.compile(r"\b(held|being repaired) by \S+?(?=: |$)")
@@ -48,6 +49,23 @@ def blocker_of(text: str) -> str:
     If the text has no reason, the repair is in progress.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"
+
+
+def obstacle_of(blockers: Mapping[int, str]) -> str:
+    """Return why nobody can say when a decommission ends, or before which time it does not; else an empty text.
+
+    :param blockers: for each ledger that it waits for, the reason.
+    """
+    impossible = [ledger_id for ledger_id, reason in blockers.items() if ": cannot be repaired, " in reason]
+    if impossible:
+        return (
+            f"cannot end: {len(impossible)} ledgers cannot be repaired, as ledger {impossible[0]}: "
+            f"{reason_of(blockers[impossible[0]])}"
+        )
+    times = [found[1] for reason in blockers.values() if (found := _HELD.search(reason))]
+    if times:
+        return f"does not end before {max(times)}: {len(times)} ledgers wait for their times"
+    return ""
 
 
 def kind_of(reason: str) -> str:

@@ -25,10 +25,11 @@ from ..admin import (
 )
 from .garbage_collector import CompactionKind
 from .maintained import MaintainedDirectory
-from .maintenance import Maintenance
+from .maintenance import COMPACTION_READ, COMPACTION_WRITE, SCRUB, Maintenance
 from .progress import Progress
 
 _ROWS = 1000
+_MAJOR = "major compaction"
 
 
 @implementer(IBackgroundWork)
@@ -54,7 +55,7 @@ class BackgroundControl:
         return CollectionStatus(
             state.phase,
             state.forced,
-            self._status("major compaction", state.suspended_major, state.majors, state.last_major, options.major),
+            self._status(_MAJOR, state.suspended_major, state.majors, state.last_major, options.major),
             self._status("minor compaction", state.suspended_minor, state.minors, state.last_minor, options.minor),
             self._directories(),
             began,
@@ -72,20 +73,31 @@ class BackgroundControl:
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)
+        state = self._collector.state
+        suspended = state.suspended_major if state.phase == _MAJOR else state.suspended_minor
         return tuple(
             DirectoryWork(
                 directory.storage.path,
                 index,
-                self._progress(progress),
+                self._progress(progress, suspended, COMPACTION_READ, COMPACTION_WRITE),
                 {entry_log_name(log_id): text for log_id, text in directory.damaged.items()},
             )
             for directory, index, progress in parts
         )
 
-    def _progress(self, progress: Progress | None) -> WorkProgress | None:
+    def _progress(self, progress: Progress | None, suspended: bool, *limiters: str) -> WorkProgress | None:
+        """Return the progress of work, with the seconds to its end: by its recent speed, and not before its limits.
+
+        :param suspended: whether the work is suspended, so that its end is unknown.
+        :param limiters: names of the speed limits of the work.
+        """
         if progress is None:
             return None
-        return WorkProgress(progress.done, progress.left, progress.eta(self._clock.seconds()))
+        throttles = self._maintenance.throttles
+        at_limits = max(throttles.get(name).rate.seconds(0, progress.left) for name in limiters)
+        recent = progress.eta(self._clock.seconds())
+        is_unknown = suspended or (recent is None and not at_limits)
+        return WorkProgress(progress.done, progress.left, None if is_unknown else max(recent or 0.0, at_limits))
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
         """Begin a garbage collection with the requested compactions: now, or after the end of the present one."""
@@ -168,8 +180,9 @@ class BackgroundControl:
         found = tuple(each for number in sorted(findings) for each in findings[number])
         suspended = self._scrubber.suspension.suspended
         return ScrubStatus(
-            suspended, self._progress(state.progress), state.passes, state.failures, state.last_pass, found
-        )
+            suspended, self._progress(state.progress, suspended, SCRUB), state.passes, state.failures,
+            state.last_pass, found,
+        )  # fmt: skip
 
     def start_scrub(self) -> None:
         """Begin a pass of the scrub, which verifies stored entries; no effect if a pass is in progress."""

@@ -126,7 +126,9 @@ def _of_cluster(
         return {}, []
 
     async def operations() -> object:
-        return operations_value(autorecovery.operations, clock.seconds())
+        present = limits()
+        jobs = () if present is None else present.limits().jobs
+        return operations_value(autorecovery.operations, clock.seconds(), jobs)
 
     async def replication() -> object:
         present = limits()

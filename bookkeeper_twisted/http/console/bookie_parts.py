@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ...autorecovery.operations.decommission import Remaining
-from ...autorecovery.replication.lock_reasons import by_kind, kind_of
+from ...autorecovery.replication.lock_reasons import by_kind, kind_of, obstacle_of
 from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
@@ -117,18 +117,22 @@ class BookieParts:
         return self._admin.state().phase is Phase.SERVING
 
 
-def operations_value(operations: Mapping[str, RunningOperation], now: float) -> list[object]:
+def operations_value(
+    operations: Mapping[str, RunningOperation], now: float, jobs: Sequence[RunningJob] = ()
+) -> list[object]:  # fmt: skip
     """Return running and failed decommissions and recoveries as JSON, with the ledgers that decommissions wait for.
 
     :param operations: the decommissions and recoveries, by name.
     :param now: the time, in seconds of the clock.
+    :param jobs: the jobs of the replication worker of this process; a decommission does not end before those of its
+        ledgers.
     """
     return [
         {
             "name": each.name,
             "began": each.began,
             **({"failure": each.failure} if each.failure else {}),
-            **(_remaining(each.remaining, now - each.began) if each.remaining is not None else {}),
+            **(_remaining(each.remaining, each, now, jobs) if each.remaining is not None else {}),
         }
         for each in operations.values()
     ]
@@ -145,17 +149,26 @@ def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
     ]  # fmt: skip
 
 
-def _remaining(remaining: Remaining, seconds: float) -> Mapping[str, object]:
+def _remaining(
+    remaining: Remaining, operation: RunningOperation, now: float, jobs: Sequence[RunningJob]
+) -> Mapping[str, object]:  # fmt: skip
     """Return as JSON the ledgers that a decommission waits for, and the estimated seconds until its end.
 
-    :param seconds: seconds since the start of the decommission.
+    If some of the ledgers cannot be repaired, or wait for a time or for their writers, there is a text about the end
+    instead of the seconds.
     """
     left, done = len(remaining.blockers), remaining.found - len(remaining.blockers)
+    seconds, obstacle = now - operation.began, obstacle_of(remaining.blockers)
+    recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
+    names = {f"replication of ledger {ledger_id}" for ledger_id in remaining.blockers}
+    least = max([job.eta for job in jobs if job.name in names and job.eta is not None], default=0.0)
+    eta = max(seconds * left / done, recent, least) if done and not obstacle else None
     return {
         "found": remaining.found,
         "left": left,
         "unreachable": remaining.unreachable,
-        "eta": round(seconds * left / done, 1) if done else None,
+        "eta": _rounded(eta),
+        "obstacle": obstacle,
         "blockers": [
             {"kind": kind_of(example), "reason": example, "count": len(ids), "ledgers": ids[:_SHOWN_LEDGERS]}
             for example, ids in by_kind(remaining.blockers)[:_SHOWN_KINDS]

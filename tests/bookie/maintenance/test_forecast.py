@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from bookkeeper_twisted.bookie.admin import EntryLogSpace
 from bookkeeper_twisted.bookie.maintenance.control import BackgroundControl
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB
+from bookkeeper_twisted.bookie.maintenance.progress import Progress
+from bookkeeper_twisted.limits.ratelimit import Rate
 
 from .test_garbage_collector import MAJOR, CollectorCase
 
@@ -55,6 +58,31 @@ class ForecastTests(CollectorCase):
         """A log that cannot be read is not compacted, although the target size makes its unknown size a small one."""
         self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.path.endswith("/1.log"), times=100)
         self._check(1, CollectorOptions(100, NONE, MAJOR, target_size=1 << 20))
+
+    def test_end(self) -> None:
+        """Work ends by its recent speed, not before its limit allows it, and not at a known time while suspended."""
+        maintenance, clock = self.life.maintenance, self.life.clock
+        control = BackgroundControl(maintenance, clock, ())
+        maintenance.scrubber.state.progress = progress = Progress(clock.seconds(), left=2_000_000)
+
+        def end() -> float | None:
+            found = control.scrub().progress
+            assert found is not None
+            return found.eta
+
+        control.set_limits({SCRUB: Rate()})
+        self.assertIsNone(end())
+        control.set_limits({SCRUB: Rate(bytes=400_000)})
+        self.assertEqual(end(), 5.0)
+        clock.advance(1)
+        progress.advance(100_000, clock.seconds())
+        self.assertAlmostEqual(end() or 0.0, 19.0)
+        control.set_limits({SCRUB: Rate(bytes=1000)})
+        self.assertEqual(end(), 1900.0)
+        control.suspend_scrub()
+        self.assertIsNone(end())
+        control.resume_scrub()
+        self.assertEqual(end(), 1900.0)
 
     def test_kinds(self) -> None:
         """Each kind of compaction has its own logs."""

@@ -168,6 +168,35 @@ class BookiePartsTests(BookieConsoleCase):
         self.assertEqual([each["reason"] for each in found["blockers"]], [UNMARKED, OPEN])
         self.assertEqual((found["blockers"][0]["count"], len(found["blockers"][0]["ledgers"])), (48, 20))
 
+    def test_no_end(self) -> None:
+        """A decommission that cannot end, or not before a time, says so instead of a number."""
+        operation = RunningOperation("decommission of bookie b", 5.0)
+        held = "held by h: waits until 2026-11-27T18:00:00Z: b:2 is slow"
+        later = "held by h: left to its writer until 2026-11-27T19:00:00Z: its writer may replace it"
+        never = "held by h: cannot be repaired, tried again at 2026-11-27T18:00:00Z: no bookie has entry 5"
+        for blockers, obstacle in (
+            ({1: held, 2: later, 3: UNMARKED},
+             "does not end before 2026-11-27T19:00:00Z: 2 ledgers wait for their times"),
+            ({1: held, 2: never}, "cannot end: 1 ledgers cannot be repaired, as ledger 2: no bookie has entry 5"),
+        ):  # fmt: skip
+            operation.note(Remaining(blockers, 60), 20.0)
+            (found,) = operations_value({"d": operation}, 25.0)
+            assert isinstance(found, dict)
+            self.assertEqual((found["obstacle"], found["eta"]), (obstacle, None))
+
+    def test_slower(self) -> None:
+        """A decommission that makes no progress ends later, and not before the repairs of its ledgers."""
+        operation = RunningOperation("decommission of bookie b", 0.0)
+        operation.note(Remaining(dict.fromkeys(range(10), UNMARKED), 10), 1.0)
+        operation.note(Remaining(dict.fromkeys(range(3), UNMARKED), 10), 5.0)
+        operation.note(Remaining(dict.fromkeys(range(2), UNMARKED), 10), 10.0)
+        jobs = [RunningJob(f"replication of ledger {n}", "repairing", "", 5.0, eta=100.0 * n) for n in (1, 7)]
+        for now, more, eta in ((11.0, (), 2.8), (1010.0, (), 2000.0), (12.0, jobs, 100.0)):
+            operation.note(operation.remaining or Remaining({}, 0), now)
+            (found,) = operations_value({"d": operation}, now, more)
+            assert isinstance(found, dict)
+            self.assertEqual((found["eta"], found["obstacle"]), (eta, ""))
+
     def test_kinds(self) -> None:
         """Reasons that differ in ids, times and workers are one kind, with an example; there are not many kinds."""
         operation = RunningOperation("decommission of bookie b", 5.0)

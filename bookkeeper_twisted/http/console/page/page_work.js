@@ -61,7 +61,7 @@ function operationsOf(operations) {
         ? ": at work"
         : each.unreachable
         ? h("span", { class: "warn" }, `: waits for the metadata store, and continues when it is back: ${each.unreachable}`)
-        : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ends in ${duration(each.eta)} `,
+        : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ${each.obstacle || endsIn(each.eta)} `,
       each.found && !each.failure ? bar(each.found - each.left, each.found, each.name) : null,
     ),
     each.blockers?.length && !each.failure
@@ -106,15 +106,20 @@ function replicationOf(jobs) {
   );
 }
 
-function progressOf(progress) {
+const endsIn = (eta) =>
+  eta === null || eta === undefined ? "when it ends is not known" : `ends in ${duration(eta)}`;
+
+function progressOf(progress, suspended) {
   if (!progress) return "not at work";
-  const all = progress.done + progress.left;
-  return `${bytes(progress.done)} of ${bytes(all)} (${percent(progress.done, all)}), ends in ${duration(progress.eta)}`;
+  const all = progress.done + progress.left,
+    end = suspended ? "does not end while it is suspended" : endsIn(progress.eta);
+  return `${bytes(progress.done)} of ${bytes(all)} (${percent(progress.done, all)}), ${end}`;
 }
 
 function jobsOf(value) {
   if (!value) return h("p", { class: "quiet" }, "the bookie does not serve");
   const { collection, scrub } = value;
+  const isSuspended = [collection.major, collection.minor].some((each) => each.atWork && each.suspended);
   const kind = (name, each) =>
     `${each.suspended ? "SUSPENDED, " : ""}${each.atWork ? "at work" : `last ended ${ago(each.last)}`}, ` +
     `${each.total} since the start, logs below ${Math.round(100 * each.threshold)} % live`;
@@ -130,13 +135,13 @@ function jobsOf(value) {
     ...collection.directories.map((each) => [
       each.directory,
       [
-        progressOf(each.progress),
+        progressOf(each.progress, isSuspended),
         Object.entries(each.damaged).map(([log, text]) => h("div", { class: "bad" }, `${log}: ${text}`)),
       ],
     ]),
     [
       "scrub",
-      `${scrub.suspended ? "SUSPENDED, " : ""}${progressOf(scrub.progress)}; ` +
+      `${scrub.suspended ? "SUSPENDED, " : ""}${progressOf(scrub.progress, scrub.suspended)}; ` +
         `${scrub.passes} passes, ${scrub.findings} findings`,
     ],
   ]);
