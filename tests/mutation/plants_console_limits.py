@@ -16,6 +16,14 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "all clusters need three bookies", _CLUSTER, "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
+        _SURVEYED, where="risks",
+    ),
+    Plant(
+        "old ledgers tell what new ones need", _CLUSTER, "newest, step = later, step * 2 if is_growing else step",
+        "newest, step = newest, 0", _SURVEYED, where="newest_ensemble",
+    ),
+    Plant(
         "a scrub seems to end before its limit allows it", "bookie/maintenance/control.py",
         "max(recent or 0.0, at_limits)", "recent or at_limits", ["tests.bookie.maintenance.test_forecast"],
         where="BackgroundControl._progress",

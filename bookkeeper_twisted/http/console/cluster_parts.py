@@ -8,11 +8,11 @@ import attrs
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin, DiskSpace
-from ...client.steps import for_each
+from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
 from ...metadata.registered import bookies_by_mode
-from ...model import BookieServiceInfo, UnderreplicatedLedger
+from ...model import MAX_LEDGER_ID, BookieServiceInfo, UnderreplicatedLedger
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
@@ -35,7 +35,10 @@ SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
 
 _USUAL_ENSEMBLE = 3
-"""The default ensemble size of a new ledger."""
+"""The ensemble size of new ledgers while there are none from which it could be told."""
+
+_NEWEST = 20
+"""Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
 _GIB = 1 << 30
 _HTTP = ("http", "https")
@@ -80,6 +83,7 @@ class ClusterParts:
         self._states: dict[str, tuple[str, float | None]] = {}
         self._spaces: Mapping[str, Any] = {}
         self._urls: dict[str, str] = {}
+        self._ensemble = _USUAL_ENSEMBLE
         self._samples = 0
         self._sampled = -SEEN_SECONDS
 
@@ -103,6 +107,7 @@ class ClusterParts:
         racks = {each: placement.rack_of(each) for each in known} if isinstance(placement, RackAwarePlacement) else {}
         if self._samples % _EVERY_SPACE == 0:
             self._spaces = await admin.disk_space()
+            self._ensemble = await newest_ensemble(admin)
             self._urls.clear()
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
@@ -111,7 +116,7 @@ class ClusterParts:
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
             "bookies": {row.id: _as_json(row) for row in rows},
-            "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor)],
+            "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor, self._ensemble)],
         }
 
     def _forget(self) -> None:
@@ -230,7 +235,49 @@ def _as_json(row: ClusterBookie) -> Mapping[str, object]:
     }  # fmt: skip
 
 
-def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None) -> list[RiskReason]:
+async def newest_ensemble(admin: BookKeeperAdmin) -> int:
+    """Return the largest ensemble size of the newest ledgers, those with the greatest ids; 3 if there are no ledgers.
+
+    The greatest id is found by some dozens of listings of one id, whose number does not grow with that of the ledgers.
+    """
+    newest = await _first_from(admin, 0)
+    if newest is None:
+        return _USUAL_ENSEMBLE
+    step, is_growing = 1, True
+    while step:
+        later = await _first_from(admin, newest + step)
+        is_growing = is_growing and later is not None
+        if later is None:
+            step //= 2
+        else:
+            newest, step = later, step * 2 if is_growing else step
+    listing: Any = admin.client.metadata.ledgers.ledger_ids(max(newest - _NEWEST + 1, 0))
+    sizes = []
+    try:
+        for ledger_id in await take(listing, _NEWEST):
+            try:
+                sizes.append((await admin.client.ledger_metadata(ledger_id)).ensemble_size)
+            except (MetadataError, NoSuchLedgerMetadataError):
+                pass  # the ledger was deleted meanwhile
+    finally:
+        await listing.aclose()
+    return max(sizes, default=_USUAL_ENSEMBLE)
+
+
+async def _first_from(admin: BookKeeperAdmin, ledger_id: int) -> int | None:
+    """Return the least id of a ledger that is not below ``ledger_id``; None if there is none."""
+    if ledger_id > MAX_LEDGER_ID:
+        return None
+    listing: Any = admin.client.metadata.ledgers.ledger_ids(ledger_id)
+    try:
+        return next(iter(await take(listing, 1)), None)
+    finally:
+        await listing.aclose()
+
+
+def risks(
+    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = _USUAL_ENSEMBLE
+) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
     The facts depend on bookies, underreplicated marks and autorecovery; the ledgers themselves are not examined.
@@ -239,6 +286,7 @@ def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: s
     :param marked: whether any ledger has an underreplicated mark.
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
+    :param ensemble: number of writable bookies that a new ledger needs.
     """
     rows = list(rows)
     writable = [row for row in rows if row.state == "writable"]
@@ -255,8 +303,8 @@ def risks(rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: s
             "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
         ),
         RiskReason(
-            len(writable) > _USUAL_ENSEMBLE,
-            f"{max(len(writable) - 1, 0)} writable bookies would be left for the ensembles of new ledgers",
+            len(writable) > ensemble,
+            f"{max(len(writable) - 1, 0)} writable bookies would be left; a ledger like the newest needs {ensemble}",
         ),
         RiskReason(
             others > fullest,

@@ -13,13 +13,14 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     ClusterBookie,
     ClusterParts,
     mark_reason,
+    newest_ensemble,
     repair_limit,
     risks,
 )
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
-from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, UnderreplicatedLedger
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment, UnderreplicatedLedger
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
@@ -118,6 +119,20 @@ class ClusterTests(ConsoleClusterCase):
         unsafe = [each["text"] for each in self.read("cluster")["safe"] if not each["safe"]]
         self.assertEqual(unsafe, ["no auditor is elected: a loss would not be noticed"])
 
+    def test_ensembles(self) -> None:
+        """The bookies that are left are enough for ledgers like the newest, whose ids need not be close together."""
+        admin = self.result(self.shared())
+        self.assertEqual(self.result(newest_ensemble(admin)), 3)
+        for number, size in ((0, 4), (1, 4), (7, 3), (1000, 2), (123_456_789_012, 2)):
+            metadata = LedgerMetadata(size, 2, 2, (Segment(0, tuple(f"bookie-{n}" for n in range(size))),))
+            self.result(self.client.metadata.ledgers.create(number, metadata))
+            self.assertEqual(self.result(newest_ensemble(admin)), 4 if number < 20 else 2)
+        self.result(self.cluster.stop_bookie("bookie-3"))
+        (said,) = [each for each in self.read("cluster")["safe"] if "newest" in each["text"]]
+        self.assertEqual(
+            said, {"safe": True, "text": "2 writable bookies would be left; a ledger like the newest needs 2"}
+        )
+
     def test_repair(self) -> None:
         """Marked ledgers are shown with their replicas and reasons; those that no bookie has count as unavailable."""
         self.assertEqual(self.read("repair")["count"], 0)
@@ -210,3 +225,5 @@ class ReasonTests(SynchronousTestCase):
         ):  # fmt: skip
             found = risks(changed, marked, enabled, auditor)
             self.assertEqual([number for number, each in enumerate(found) if not each.safe], [wrong])
+        for ensemble, is_safe in ((2, True), (3, True), (4, False)):
+            self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
