@@ -65,6 +65,8 @@ class DirectoryUsage:
         long enough to measure the growth.
     :ivar free_inodes: number of files that can still be made on the file system; None if it has no fixed number of
         inodes.
+    :ivar span: number of seconds over which :attr:`growth` was measured.
+    :ivar recent: average growth of the used space in the last hour, in bytes per second; None if it is not known.
     """
 
     directory: str
@@ -72,6 +74,8 @@ class DirectoryUsage:
     free: int
     growth: float | None = None
     free_inodes: int | None = None
+    span: float = 0.0
+    recent: float | None = None
 
 
 @attrs.frozen

@@ -28,17 +28,16 @@ PLANTS = (
     ),
     Plant(
         "a disk's growth is guessed from a few seconds", _HISTORY,
-        "self._samples[-1][0] - self._samples[0][0] < LEAST_SPAN", "len(self._samples) < 2", _GROWS,
-        where="DiskHistory.growth",
+        "(span := samples[-1][0] - samples[0][0]) < LEAST_SPAN", "(span := samples[-1][0] - samples[0][0]) <= 0",
+        _GROWS, where="_growth",
     ),
     Plant(
         "a disk is full only when nothing is free", _VERDICTS,
-        "disk.free - (1 - threshold) * disk.total", "disk.free", _JUDGED, where="days_until_full",
+        "disk.free - (1 - threshold) * disk.total", "disk.free", _JUDGED, where="full_forecast",
     ),
     Plant(
         "a disk that is full in a minute is full", _VERDICTS,
-        "max(round(left / disk.growth / _DAY, 4), _SOON)", "round(left / disk.growth / _DAY, 1)", _JUDGED,
-        where="days_until_full",
+        "max(round(left / growth / _DAY, 4), _SOON)", "round(left / growth / _DAY, 1)", _JUDGED, where="_days",
     ),
     Plant(
         "live bytes that a compaction copies count as freed", _VERDICTS,

@@ -16,6 +16,16 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "a disk that fills faster is full by its growth of days", "http/console/diagnosis.py",
+        "sorted(known, key=lambda each: math.inf if each[0] is None else each[0])", "reversed(known)",
+        ["tests.http.console.test_diagnosis"], where="full_forecast",
+    ),
+    Plant(
+        "an hour without samples is not noticed", "bookie/lifecycle/disk_history.py",
+        "now - sample[0] <= RECENT_STEP * MOST_RECENT", "True", ["tests.bookie.lifecycle.test_disk_history"],
+        where="DiskHistory.recent",
+    ),
+    Plant(
         "all clusters need three bookies", _CLUSTER, "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
         _SURVEYED, where="risks",
     ),

@@ -1,20 +1,40 @@
-"""The used space of a disk over the last days, and how fast it grows."""
+"""The used space of a disk over the last days and over the last hour, and how fast it grows."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import attrs
 
 STEP = 600.0
-"""Seconds between two samples that are kept."""
+"""Seconds between two samples of the last days that are kept."""
 
 MOST_SAMPLES = 1008
-"""Number of samples that are kept, enough for a week."""
+"""Number of samples of the last days that are kept, enough for a week."""
+
+RECENT_STEP = 60.0
+"""Seconds between two samples of the last hour that are kept."""
+
+MOST_RECENT = 61
+"""Number of samples of the last hour that are kept."""
 
 LEAST_SPAN = 1800.0
 """Seconds that the samples must cover before a growth is computed from them."""
 
 
+@attrs.frozen
+class Growth:
+    """How fast the used space of a disk has grown over some time.
+
+    :ivar speed: bytes per second; negative if the used space has become less.
+    :ivar span: number of seconds over which the speed was measured.
+    """
+
+    speed: float
+    span: float
+
+
 class DiskHistory:
-    """Samples of the used bytes of one disk in the last days; they are lost when the process ends.
+    """Samples of the used bytes of one disk in the last days and the last hour; they are lost when the process ends.
 
     :param seconds: returns the time of the reactor's clock, in seconds.
     """
@@ -22,24 +42,37 @@ class DiskHistory:
     def __init__(self, seconds: Callable[[], float]) -> None:
         self._seconds = seconds
         self._samples: deque[tuple[float, int]] = deque(maxlen=MOST_SAMPLES)
+        self._recent: deque[tuple[float, int]] = deque(maxlen=MOST_RECENT)
 
     def record(self, used: int) -> None:
-        """Record the number of ``used`` bytes, unless the last sample is less than :data:`STEP` seconds old."""
+        """Record the number of ``used`` bytes, unless the last sample of each kind is too young for another one."""
         now = self._seconds()
         if not self._samples or now - self._samples[-1][0] >= STEP:
             self._samples.append((now, used))
+        if not self._recent or now - self._recent[-1][0] >= RECENT_STEP:
+            self._recent.append((now, used))
 
     @property
-    def growth(self) -> float | None:
-        """The bytes by which the used space grows per second; None if the samples cover less than :data:`LEAST_SPAN`.
+    def growth(self) -> Growth | None:
+        """The growth over the last days; None if the samples cover less than :data:`LEAST_SPAN`."""
+        return _growth(self._samples)
 
-        This is the slope of a linear regression over all samples.  The first and the last sample alone would not
-        suffice, because compactions free space in large steps.
-        """
-        count = len(self._samples)
-        if not count or self._samples[-1][0] - self._samples[0][0] < LEAST_SPAN:
-            return None
-        time = sum([at for at, _ in self._samples]) / count
-        used = sum([n_bytes for _, n_bytes in self._samples]) / count
-        spread = sum([(at - time) ** 2 for at, _ in self._samples])
-        return sum([(at - time) * (n_bytes - used) for at, n_bytes in self._samples]) / spread
+    @property
+    def recent(self) -> Growth | None:
+        """The growth over the last hour; None if the samples cover less than :data:`LEAST_SPAN`."""
+        now = self._seconds()
+        return _growth([sample for sample in self._recent if now - sample[0] <= RECENT_STEP * MOST_RECENT])
+
+
+def _growth(samples: Sequence[tuple[float, int]]) -> Growth | None:
+    """Return the slope of a linear regression over all ``samples``; None if they cover less than :data:`LEAST_SPAN`.
+
+    The first and the last sample alone would not suffice, because compactions free space in large steps.
+    """
+    count = len(samples)
+    if not count or (span := samples[-1][0] - samples[0][0]) < LEAST_SPAN:
+        return None
+    time = sum([at for at, _ in samples]) / count
+    used = sum([n_bytes for _, n_bytes in samples]) / count
+    spread = sum([(at - time) ** 2 for at, _ in samples])
+    return Growth(sum([(at - time) * (n_bytes - used) for at, n_bytes in samples]) / spread, span)

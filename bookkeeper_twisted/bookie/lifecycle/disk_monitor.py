@@ -137,7 +137,11 @@ class DiskMonitor:
         return self._executor.submit("read", sizes).addCallback(lambda found: [self._usage_of(*each) for each in found])
 
     def _usage_of(self, directory: str, space: tuple[int, int], inodes: tuple[int, int]) -> DirectoryUsage:
-        return DirectoryUsage(directory, *space, self._history[directory].growth, inodes[1] if inodes[0] else None)
+        growth, recent = self._history[directory].growth, self._history[directory].recent
+        return DirectoryUsage(
+            directory, *space, None if growth is None else growth.speed, inodes[1] if inodes[0] else None,
+            0.0 if growth is None else growth.span, None if recent is None else recent.speed,
+        )  # fmt: skip
 
     def space(self) -> "Deferred[tuple[int, int]]":
         """Measure the total and free bytes of all disks together; a disk with several directories counts one time."""

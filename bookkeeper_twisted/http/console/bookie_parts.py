@@ -13,7 +13,7 @@ from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
 from ..limits_api import limits_of_bookie, limits_value
-from .diagnosis import bottleneck, days_until_full, disk_warning, journal_warning
+from .diagnosis import bottleneck, disk_warning, full_forecast, journal_warning
 from .sources import RecordSource, Source, StateSource
 
 _EVERY_DISKS = 5
@@ -176,14 +176,21 @@ def _remaining(
     }
 
 
+def _per_day(growth: float | None) -> int | None:
+    return None if growth is None else round(growth * 86400)
+
+
 def _disk(disk: DirectoryUsage, threshold: float) -> dict[str, object]:
+    forecast = full_forecast(disk, threshold)
     return {
         "directory": disk.directory,
         "total": disk.total,
         "free": disk.free,
         "freeInodes": disk.free_inodes,
-        "growthPerDay": None if disk.growth is None else round(disk.growth * 86400),
-        "daysUntilFull": days_until_full(disk, threshold),
+        "growthPerDay": _per_day(disk.growth),
+        "recentGrowthPerDay": _per_day(disk.recent),
+        "daysUntilFull": forecast.days,
+        "forecast": forecast.text,
     }
 
 

@@ -2,6 +2,7 @@
 disk will be full.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -16,6 +17,7 @@ WINDOW = 600.0
 """Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
 
 _DAY = 86400.0
+_HOUR = 3600.0
 _LITTLE = 0.05
 """The free share of a journal's disk from which on the console warns."""
 
@@ -132,15 +134,48 @@ def journal_warning(disk: DirectoryUsage) -> str:
     return f"{disk.free:,} bytes are left for the journal: without space, the bookie ends at the next append"
 
 
-def days_until_full(disk: DirectoryUsage, threshold: float) -> float | None:
-    """Estimate the days until a ``disk`` is full, from the growth of its used space in the last days.
+@attrs.frozen
+class FullForecast:
+    """When a disk will be full, by the growth of the last days or of the last hour, whichever says earlier.
+
+    :ivar days: number of days; 0 if the disk is full; None if no growth is known, or none is positive.
+    :ivar text: over which time the growth was measured, and what the other growth says; empty if the disk is full or no
+        growth is known.
+    """
+
+    days: float | None
+    text: str
+
+
+def full_forecast(disk: DirectoryUsage, threshold: float) -> FullForecast:
+    """Estimate when a ``disk`` is full.
 
     :param threshold: share of used space at which a disk counts as full, from 0 to 1.
-    :returns: number of days; 0 if the disk is full; None if the growth is unknown, zero or negative.
     """
     left = disk.free - (1 - threshold) * disk.total
     if left <= 0:
-        return 0.0
-    if not disk.growth or disk.growth <= 0:
-        return None
-    return max(round(left / disk.growth / _DAY, 4), _SOON)  # rounded to 0, the disk would count as full already
+        return FullForecast(0.0, "")
+    known = [
+        (_days(left, growth), f"the last {_words(span)}")
+        for growth, span in ((disk.recent, _HOUR), (disk.growth, disk.span)) if growth is not None
+    ]  # fmt: skip
+    if not known:
+        return FullForecast(None, "")
+    if len(known) == 2 and disk.span <= _HOUR:
+        del known[1]  # both were measured over the same time
+    (days, window), *others = sorted(known, key=lambda each: math.inf if each[0] is None else each[0])
+    texts = [f"by the growth of {window}"]
+    texts += [f"by that of {other}: {'not filling' if later is None else f'{later:.1f} days'}"
+              for later, other in others]  # fmt: skip
+    return FullForecast(days, "; ".join(texts))
+
+
+def _days(left: float, growth: float) -> float | None:
+    """Return the days until ``left`` bytes are used at a ``growth`` in bytes per second; None if that is never."""
+    return max(round(left / growth / _DAY, 4), _SOON) if growth > 0 else None  # 0 would mean that it is full already
+
+
+def _words(seconds: float) -> str:
+    if seconds < 1.5 * _HOUR:
+        return "hour"
+    return f"{seconds / _HOUR:.0f} hours" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"

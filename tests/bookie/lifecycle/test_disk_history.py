@@ -19,6 +19,22 @@ class DiskHistoryTests(SynchronousTestCase):
             self.history.record(n_bytes)
             self.clock.advance(STEP)
 
+    def speed(self) -> float:
+        """The growth over all samples, in bytes per second."""
+        assert self.history.growth is not None
+        return self.history.growth.speed
+
+    def test_recent(self) -> None:
+        """The growth of the last hour counts no sample that is older, and is unknown after an hour without samples."""
+        for minute in range(300):
+            self.history.record(1000 * minute if minute < 200 else 200_000)
+            self.clock.advance(60)
+        assert self.history.recent is not None and self.history.growth is not None
+        self.assertEqual((self.history.recent.speed, self.history.recent.span), (0.0, 3600.0))
+        self.assertGreater(self.history.growth.speed, 5)
+        self.clock.advance(3600)
+        self.assertIsNone(self.history.recent)
+
     def test_unknown(self) -> None:
         """Without samples, and with those of a short time, no growth is claimed."""
         self.assertIsNone(self.history.growth)
@@ -32,21 +48,21 @@ class DiskHistoryTests(SynchronousTestCase):
         for n_bytes in range(int(2 * LEAST_SPAN)):
             self.history.record(n_bytes)
             self.clock.advance(1)
-        self.assertAlmostEqual(self.history.growth or 0.0, 1.0)
+        self.assertAlmostEqual(self.speed(), 1.0)
 
     def test_growth(self) -> None:
         """Samples on a line have the slope of the line; a disk that empties has a negative growth."""
         self.record(*range(1000, 7000, 1000))
-        self.assertAlmostEqual(self.history.growth or 0.0, 1000 / STEP)
+        self.assertAlmostEqual(self.speed(), 1000 / STEP)
         self.record(*range(5000, -15000, -1000))
-        self.assertLess(self.history.growth or 0.0, 0)
+        self.assertLess(self.speed(), 0)
 
     def test_sawtooth(self) -> None:
         """Space that compactions free again and again is no growth."""
         self.record(*[1000 + 100 * (n % 10) for n in range(400)])
-        self.assertLess(abs(self.history.growth or 0.0), 20 / STEP)
+        self.assertLess(abs(self.speed()), 20 / STEP)
 
     def test_bounded(self) -> None:
         """What is older than the samples that are kept does not count."""
         self.record(*[0] * 10, *[1000 * n for n in range(MOST_SAMPLES)])
-        self.assertAlmostEqual(self.history.growth or 0.0, 1000 / STEP)
+        self.assertAlmostEqual(self.speed(), 1000 / STEP)

@@ -79,6 +79,7 @@ class MonitorTests(SynchronousTestCase):
             self.check(free)
             self.clock.advance(590)
         growth = self.growth()
+        self.assertGreater(self.measured()[0].span, 1800)
         self.assertAlmostEqual(growth[0] or 0.0, 1 / 600)
         self.assertEqual(growth[1], 0.0)
         self.stop()

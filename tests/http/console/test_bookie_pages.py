@@ -53,6 +53,12 @@ class BookiePagesTests(BookieConsoleCase):
         first, second = self.json("bookie")["disks"]
         self.assertEqual((first["growthPerDay"], first["daysUntilFull"]), (100, 2.0))
         self.assertEqual((second["growthPerDay"], second["daysUntilFull"]), (None, None))
+        self.admin.usage = (DirectoryUsage("/a", 1000, 250, 10 / 86400, None, 7200.0, 100 / 86400),)
+        (found,) = self.json("bookie")["disks"]
+        self.assertEqual((found["recentGrowthPerDay"], found["daysUntilFull"]), (100, 2.0))
+        self.assertEqual(
+            found["forecast"], "by the growth of the last hour; by that of the last 2 hours: 20.0 days"
+        )
 
     def test_journal_disks(self) -> None:
         """Disks of journals are beside those of ledgers, full at their last byte; little space is told."""

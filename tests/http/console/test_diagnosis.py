@@ -7,7 +7,13 @@ from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
 from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
 from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, TURN, SlowRequest
-from bookkeeper_twisted.http.console.diagnosis import WINDOW, bottleneck, compaction_gain, days_until_full
+from bookkeeper_twisted.http.console.diagnosis import (
+    WINDOW,
+    FullForecast,
+    bottleneck,
+    compaction_gain,
+    full_forecast,
+)
 from bookkeeper_twisted.metrics import JournalGroup
 
 NOW = 1000.0 + WINDOW
@@ -21,6 +27,15 @@ def slow(waited_for: str, millis: float = 1000, ended: float = NOW) -> SlowReque
 def group(waited: float, synced: float | None, ended: float = NOW) -> JournalGroup:
     """A group of one entry."""
     return JournalGroup(ended, 1, 100, waited, 0.0, synced)
+
+
+def usage_of(history: DiskHistory, total: int, free: int) -> DirectoryUsage:
+    """The disk with this history."""
+    growth, recent = history.growth, history.recent
+    return DirectoryUsage(
+        "/l", total, free, None if growth is None else growth.speed, None, 0.0 if growth is None else growth.span,
+        None if recent is None else recent.speed,
+    )  # fmt: skip
 
 
 class BottleneckTests(SynchronousTestCase):
@@ -77,19 +92,47 @@ class SpaceTests(SynchronousTestCase):
         for _ in range(int(9.5 * day / STEP)):
             used = int(speed * clock.seconds())
             history.record(used)
-            left.append(days_until_full(DirectoryUsage("/l", total, total - used, history.growth), 0.95))
+            left.append(full_forecast(usage_of(history, total, total - used), 0.95).days)
             clock.advance(STEP)
         self.assertEqual(left[:3], [None] * 3)
         for number in range(3, len(left)):
             self.assertAlmostEqual(left[number] or 0.0, 9.5 - number * STEP / day, places=3)
         used = int(speed * clock.seconds())
         for free, expected in ((total - used + 1, 0.0001), (total - used, 0.0)):
-            self.assertEqual(days_until_full(DirectoryUsage("/l", total, free, speed), used / total), expected)
+            disk = DirectoryUsage("/l", total, free, speed)
+            self.assertEqual(full_forecast(disk, used / total).days, expected)
+
+    def test_faster(self) -> None:
+        """A disk that has begun to fill faster is full by the growth of the last hour, which is named."""
+        clock, total = Clock(), 100 << 30
+        history, used = DiskHistory(clock.seconds), 0.0
+        for minute in range(31 * 60):
+            used += (10 << 20) if minute >= 30 * 60 else (1 << 20)
+            history.record(int(used))
+            clock.advance(60)
+        found = full_forecast(usage_of(history, total, 2000 << 20), 1.0)
+        self.assertLess(abs((found.days or 0.0) * 1440 - 200), 1)
+        self.assertRegex(found.text, r"^by the growth of the last hour; by that of the last 31 hours: \d+\.\d days$")
+
+    def test_ended(self) -> None:
+        """Of a disk that does not fill any more, the forecast names its days, and that the last hour says otherwise."""
+        clock, total = Clock(), 100 << 30
+        history, used = DiskHistory(clock.seconds), 0
+        for minute in range(40 * 60):
+            used += (10 << 20) if minute < 30 * 60 else 0
+            history.record(used)
+            clock.advance(60)
+        found = full_forecast(usage_of(history, total, total - used), 1.0)
+        self.assertIsNotNone(found.days)
+        self.assertEqual(found.text, "by the growth of the last 40 hours; by that of the last hour: not filling")
 
     def test_full(self) -> None:
         """A disk is full at the threshold, not when its last byte is used; one that does not grow is never full."""
         day = 86400.0
-        self.assertEqual(days_until_full(DirectoryUsage("/l", 1000, 250, 100 / day), 0.95), 2.0)
-        self.assertEqual(days_until_full(DirectoryUsage("/l", 1000, 50, 0.0), 0.95), 0.0)
-        for growth in (None, 0.0, -5.0):
-            self.assertIsNone(days_until_full(DirectoryUsage("/l", 1000, 250, growth), 0.95))
+        self.assertEqual(full_forecast(DirectoryUsage("/l", 1000, 250, 100 / day), 0.95).days, 2.0)
+        self.assertEqual(full_forecast(DirectoryUsage("/l", 1000, 50, 0.0), 0.95), FullForecast(0.0, ""))
+        self.assertEqual(full_forecast(DirectoryUsage("/l", 1000, 250), 0.95), FullForecast(None, ""))
+        for growth in (0.0, -5.0):
+            self.assertIsNone(full_forecast(DirectoryUsage("/l", 1000, 250, growth), 0.95).days)
+        hour = full_forecast(DirectoryUsage("/l", 1000, 250, 1.0, None, 3600.0, 100 / day), 0.95)
+        self.assertEqual(hour, FullForecast(2.0, "by the growth of the last hour"))

@@ -43,8 +43,9 @@ export function duration(seconds) {
 export const ago = (seconds) =>
   seconds ? `${time(seconds)} (${duration(Date.now() / 1000 - seconds)} ago)` : "before the console was opened";
 
-/** When a disk is full, with a warning if something else of it is used up. */
-export const days = (disk) => (disk.warning ? `${untilFull(disk)}, ${disk.warning}` : untilFull(disk));
+/** When a disk is full, by the growth of which time, with a warning if something else of it is used up. */
+export const days = (disk) =>
+  untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "") + (disk.warning ? `, ${disk.warning}` : "");
 
 function untilFull(disk) {
   if (disk.daysUntilFull === 0) return "full now";
