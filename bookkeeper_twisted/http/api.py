@@ -24,6 +24,7 @@ from ..errors import (
     NoSuchThrottleError,
     NotServingError,
 )
+from ..masking import MASK, SECRET_NAME
 from ..model import MAX_ENTRY_ID
 from ..protocol.peer_lines import peer_name
 from ..security.principals import NOBODY, Principal
@@ -47,6 +48,13 @@ _OF_LEDGERS = (Permission.READ, Permission.DELETE)
 _FIRST_REFUSAL = 400
 _SHOWN = 100
 """Maximum number of characters of an invalid value in the text of an error."""
+
+
+def _shown(name: str, value: object) -> str:
+    if SECRET_NAME.search(name):
+        return MASK
+    text = value if isinstance(value, str) and value.isprintable() else json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 @attrs.frozen
@@ -110,6 +118,21 @@ class ApiRequest:
                 self._check_value(known)
             elif known.required or (known.kind != "string" and known.name in self.parameters):
                 raise IncorrectParameterError(f"{known.name} is missing: {known.text}")
+
+    def shown(self, route: Route) -> str:
+        """Return, for a log line, those parameters and members of the body that the ``route`` declares.
+
+        :returns: for example ``' with enabled=false'``; empty if there are none.  Long values are cut off, and those
+            with names of secrets are masked.
+        """
+        try:
+            body = self.json() if route.body else {}
+        except IncorrectParameterError:
+            body = {}  # the operation does without its body
+        given = [(each.name, self.parameters.get(each.name)) for each in route.parameters]
+        given += [(each.name, body[each.name]) for each in route.body if each.name in body]
+        texts = [f"{name}={_shown(name, value)}" for name, value in given if value is not None]
+        return f" with {', '.join(texts)}" if texts else ""
 
     def _check_value(self, known: Parameter) -> None:
         value = self.parameters[known.name]
@@ -263,10 +286,11 @@ class ApiPage(Resource):
         access = request.site.access() if isinstance(request.site, BoundedSite) else None
         if access is not None and action is not None:
             handler = partial(_if_permitted, handler, access, action)
-        answering = Deferred.fromCoroutine(handler(api_request_of(request)))
+        asked = api_request_of(request)
+        answering = Deferred.fromCoroutine(handler(asked))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         if request.method in _CHANGING:
-            answering.addCallback(self._say, request)
+            answering.addCallback(self._say, request, asked)
         answering.addErrback(self._failed).addCallback(_finish, request)
         return NOT_DONE_YET
 
@@ -274,14 +298,14 @@ class ApiPage(Resource):
         name = "GET" if method == b"HEAD" else method.decode("ascii", "replace")
         return next((route for route in self.routes if route.method == name), None)
 
-    def _say(self, answer: Answer, request: Request) -> Answer:
-        """Log a successful PUT or DELETE request with its principal and the address of its client."""
+    def _say(self, answer: Answer, request: Request, asked: ApiRequest) -> Answer:
+        """Log a successful PUT or DELETE request: what it asked for, its principal, the address of its client."""
         route = self._route_of(request.method)
         if answer.status < _FIRST_REFUSAL and not (route is not None and route.is_logged):
             self._log.info(
-                "{method} {path} of {peer} was done, for {who}", method=request.method.decode("ascii", "replace"),
+                "{method} {path}{what} of {peer} was done, for {who}", method=request.method.decode("ascii", "replace"),
                 path=request.path.decode("ascii", "replace")[:_SHOWN], who=principal_of(request).name or "nobody known",
-                peer=peer_name(request.getClientAddress()),
+                peer=peer_name(request.getClientAddress()), what="" if route is None else asked.shown(route),
             )  # fmt: skip
         return answer
 

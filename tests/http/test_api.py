@@ -14,7 +14,8 @@ from twisted.web.server import Site
 
 from bookkeeper_twisted.errors import IncorrectParameterError, MetadataError
 from bookkeeper_twisted.http.api import Answer, ApiPage, ApiRequest, json_answer
-from bookkeeper_twisted.http.routes import Route
+from bookkeeper_twisted.http.routes import Parameter, Route
+from bookkeeper_twisted.masking import MASK
 
 from .http_case import HttpCase, captured, lines
 
@@ -88,6 +89,24 @@ class PageTests(HttpCase):
             for method, query in (("PUT", ""), ("PUT", "?n=x"), ("DELETE", ""), ("GET", "")):
                 self.ask(f"/{query}", method)
         self.assertEqual(lines(events), ["info: PUT / of 192.168.1.1:54321 was done, for nobody known"])
+
+    def test_changes_are_named(self) -> None:
+        """The line of a change has what was asked for: declared parameters and members, cut off, without secrets."""
+        names = [Parameter(each, each) for each in ("n", "f", "password")]
+        route = Route("PUT", "/x", "x", parameters=tuple(names), body=(Parameter("bookie_src", "x", "array"),))
+        self.site = Site(ApiPage(self._get, self._get, routes=[route]))
+        with capturedLogs() as events:
+            self.ask("/?n=1&f=true&password=xyz&other=3", "PUT", '{"bookie_src": ["a", "b\\n"], "more": 1}')
+            self.ask("/?n=2", "PUT", "no JSON")
+            self.ask("/?n=3&f=" + "y" * 200, "PUT")
+        self.assertEqual(
+            [line.removesuffix(" of 192.168.1.1:54321 was done, for nobody known") for line in lines(events)],
+            [
+                f'info: PUT / with n=1, f=true, password={MASK}, bookie_src=["a", "b\\n"]',
+                "info: PUT / with n=2",
+                f"info: PUT / with n=3, f={'y' * 100}...",
+            ],
+        )
 
     def test_methods(self) -> None:
         """HEAD is GET without a body; a method without a handler is not found, as with Apache's bookie."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from twisted.internet.defer import ensureDeferred, fail
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs, formatEvent
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.errors import MetadataUnavailableError
@@ -53,6 +54,19 @@ class AutorecoveryApiTests(HttpCase):
         for query in ("?enabled=perhaps", "?enable=true", ""):
             self.assertEqual(self.ask(f"/api/v1/autorecovery/status{query}", "PUT").status, 400)
         self.assertFalse(self.do(self.driver.underreplication.is_enabled()))
+
+    def test_events(self) -> None:
+        """The events of changes tell what was changed: which way the switch was turned, and of which bookie."""
+        with capturedLogs() as events:
+            for value in ("true", "false"):
+                self.ask(f"/api/v1/autorecovery/status?enabled={value}", "PUT")
+            self.ask("/api/v1/autorecovery/lost_bookie_recovery_delay", "PUT", '{"delay_seconds": 7}')
+        said = [formatEvent(event) for event in events if "was done" in formatEvent(event)]
+        self.assertEqual(
+            [text.partition(" of ")[0].rpartition("/")[2] for text in said],
+            ["status with enabled=true", "status with enabled=false",
+             "lost_bookie_recovery_delay with delay_seconds=7"],
+        )  # fmt: skip
 
     def test_marks(self) -> None:
         """Ids of marked ledgers, filtered, with the bookies on demand; none is "not found"."""

@@ -16,6 +16,15 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "a line of a change does not say what was changed", "http/api.py",
+        '"" if route is None else asked.shown(route)', '""', ["tests.http.test_autorecovery_api"],
+        where="ApiPage._say",
+    ),
+    Plant(
+        "a line of a change shows secrets", "http/api.py", "SECRET_NAME.search(name)", "False",
+        ["tests.http.test_api"], where="_shown",
+    ),
+    Plant(
         "a disk that fills faster is full by its growth of days", "http/console/diagnosis.py",
         "sorted(known, key=lambda each: math.inf if each[0] is None else each[0])", "reversed(known)",
         ["tests.http.console.test_diagnosis"], where="full_forecast",
