@@ -205,7 +205,8 @@ class AutorecoveryApi:
             operation.note(remaining, self._clock.seconds())
 
         client = await when_reachable(self._clock, self._connect, report)
-        remaining = await Decommission(self._clock, client.client.metadata, bookie_id).run(report)
+        decommission = Decommission(self._clock, client.client.metadata, bookie_id)
+        remaining = await decommission.run(report)
         if remaining.blockers:
             self._log.error(
                 "{n} ledgers still need bookie {bookie_id}: {blockers}", n=len(remaining.blockers),
@@ -216,6 +217,11 @@ class AutorecoveryApi:
             return
         if delete:
             await client.delete_cookie(bookie_id)
+        elif not remaining.found and not await decommission.has_trace():
+            failure = "no ledger names the bookie, and it has no cookie: it was decommissioned before, or never existed"
+            self._log.warn("{name}: {failure}", name=name, failure=failure)
+            self._keep(self.operations[name], failure)
+            return
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=bookie_id)
 
     @routed(

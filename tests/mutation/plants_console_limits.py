@@ -16,6 +16,20 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "a decommissioned bookie counts as lost for ever", _CLUSTER, "bookie_ids - needed", "frozenset()", _SURVEYED,
+        where="unneeded_bookies",
+    ),
+    Plant(
+        "a bookie that has come back is decommissioned", "autorecovery/operations/decommission.py",
+        'await self._check_gone("has come back: it may get entries again")', "pass",
+        ["tests.autorecovery.operations.test_decommission"], where="Decommission._remaining",
+    ),
+    Plant(
+        "a bookie that never existed is decommissioned", "http/autorecovery_api.py",
+        "not remaining.found and not await decommission.has_trace()", "False",
+        ["tests.http.console.test_assembly"], where="AutorecoveryApi._finish",
+    ),
+    Plant(
         "a line of a change does not say what was changed", "http/api.py",
         '"" if route is None else asked.shown(route)', '""', ["tests.http.test_autorecovery_api"],
         where="ApiPage._say",

@@ -104,7 +104,8 @@ class Decommission:
 
         :param report: called with the remaining ledgers after each check of the metadata, failed ones included.
         :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds.
-        :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
+        :raises IllegalOperationError: the bookie is running, or has come back; autorecovery is disabled, or no auditor
+            is elected.
         :raises bookkeeper_twisted.errors.MetadataError: the audit could not be triggered, or the metadata store failed.
         """
         await when_reachable(self._clock, self.check, report)
@@ -132,6 +133,7 @@ class Decommission:
             ledger_ids = sorted(self._needing) if self._is_listed else self._ledgers.ledger_ids()
             await for_each(ledger_ids, self._look, _AT_ONCE)
             self._is_listed = True
+            await self._check_gone("has come back: it may get entries again")
             blockers = await self._blockers()
         except MetadataUnavailableError as error:
             return attrs.evolve(before, unreachable=str(error))
@@ -142,9 +144,20 @@ class Decommission:
 
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
         """
-        if self.bookie_id in await registered_bookies(self._registration):
-            raise IllegalOperationError(f"bookie {self.bookie_id} is running: stop it first")
+        await self._check_gone("is running: stop it first")
         await self._admin.trigger_audit()
+
+    async def _check_gone(self, problem: str) -> None:
+        """Check that the bookie is not registered.
+
+        :raises IllegalOperationError: it is; the error has the text ``problem``.
+        """
+        if self.bookie_id in await registered_bookies(self._registration):
+            raise IllegalOperationError(f"bookie {self.bookie_id} {problem}")
+
+    async def has_trace(self) -> bool:
+        """Test whether the bookie has a cookie; one that has none was decommissioned before, or never existed."""
+        return self.bookie_id in await self._registration.all_bookies()
 
     async def _look(self, ledger_id: int) -> None:
         """Read the metadata of a ledger, and record whether the ledger still needs the bookie."""

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
+from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin, DiskSpace
 from ...client.steps import for_each, take
@@ -84,6 +85,7 @@ class ClusterParts:
         self._spaces: Mapping[str, Any] = {}
         self._urls: dict[str, str] = {}
         self._ensemble = _USUAL_ENSEMBLE
+        self._unneeded: frozenset[str] = frozenset()
         self._samples = 0
         self._sampled = -SEEN_SECONDS
 
@@ -108,6 +110,8 @@ class ClusterParts:
         if self._samples % _EVERY_SPACE == 0:
             self._spaces = await admin.disk_space()
             self._ensemble = await newest_ensemble(admin)
+            gone = frozenset(each for each, state in states.items() if state == "unavailable")
+            self._unneeded = await unneeded_bookies(admin, gone)
             self._urls.clear()
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
@@ -116,7 +120,10 @@ class ClusterParts:
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
             "bookies": {row.id: _as_json(row) for row in rows},
-            "safe": [attrs.asdict(each) for each in risks(rows, marked, enabled, auditor, self._ensemble)],
+            "safe": [
+                attrs.asdict(each)
+                for each in risks(rows, marked, enabled, auditor, self._ensemble, () if marked else self._unneeded)
+            ],
         }
 
     def _forget(self) -> None:
@@ -264,6 +271,33 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
     return max(sizes, default=_USUAL_ENSEMBLE)
 
 
+async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -> frozenset[str]:
+    """Return those of some bookies that no ledger needs, such as decommissioned ones whose cookies were not deleted.
+
+    :returns: no bookies if there are more than :data:`MOST_LOOKED_AT` ledgers: they are not looked at.
+    """
+    if not bookie_ids:
+        return bookie_ids
+    listing: Any = admin.client.metadata.ledgers.ledger_ids()
+    try:
+        ledger_ids = await take(listing, MOST_LOOKED_AT + 1)
+    finally:
+        await listing.aclose()
+    if len(ledger_ids) > MOST_LOOKED_AT:
+        return frozenset()
+    needed: set[str] = set()
+
+    async def look(ledger_id: int) -> None:
+        try:
+            metadata = await admin.client.ledger_metadata(ledger_id)
+        except NoSuchLedgerMetadataError:
+            return  # the ledger was deleted meanwhile
+        needed.update(each for each in bookie_ids if needs(ledger_id, metadata, each))
+
+    await for_each(ledger_ids, look, _AT_ONCE)
+    return bookie_ids - needed
+
+
 async def _first_from(admin: BookKeeperAdmin, ledger_id: int) -> int | None:
     """Return the least id of a ledger that is not below ``ledger_id``; None if there is none."""
     if ledger_id > MAX_LEDGER_ID:
@@ -276,7 +310,8 @@ async def _first_from(admin: BookKeeperAdmin, ledger_id: int) -> int | None:
 
 
 def risks(
-    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = _USUAL_ENSEMBLE
+    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = _USUAL_ENSEMBLE,
+    unneeded: Collection[str] = (),
 ) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
@@ -287,15 +322,17 @@ def risks(
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param ensemble: number of writable bookies that a new ledger needs.
+    :param unneeded: ids of unavailable bookies that no ledger needs.
     """
     rows = list(rows)
     writable = [row for row in rows if row.state == "writable"]
-    gone = [row.id for row in rows if row.state == "unavailable"]
+    gone = [row.id for row in rows if row.state == "unavailable" and row.id not in unneeded]
+    there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
     fullest = max((total - free for total, free in known), default=0)
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
     return [
-        RiskReason(not gone, f"unavailable: {', '.join(gone)}" if gone else "all bookies are there"),
+        RiskReason(not gone, f"unavailable: {', '.join(gone)}" if gone else there),
         RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
         RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
         RiskReason(

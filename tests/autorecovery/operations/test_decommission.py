@@ -20,7 +20,7 @@ from bookkeeper_twisted.errors import (
     MetadataUnavailableError,
     NoAuditorError,
 )
-from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
 
 from ...client.cluster_case import BOOKIES, ClusterCase
 
@@ -124,6 +124,17 @@ class DecommissionTests(ClusterCase):
             self.do(self.driver.underreplication.remove_mark(ledger_id, 0))
         self.pass_time(2)
         self.assertEqual(self.successResultOf(done), Remaining({}, 3))
+
+    def test_come_back(self) -> None:
+        """If the bookie comes back, its decommission fails, as it may get entries again."""
+        self.elect()
+        done = self.start()
+        self.do(self.driver.registration.register_bookie(_GONE, False, BookieServiceInfo()))
+        for ledger_id in self.ids:
+            self.repair(ledger_id)
+        self.pass_time(2)
+        failure = self.failureResultOf(done, IllegalOperationError)
+        self.assertEqual(failure.getErrorMessage(), f"bookie {_GONE} has come back: it may get entries again")
 
     def test_open_ledger(self) -> None:
         """A ledger that a writer has open is named as such."""

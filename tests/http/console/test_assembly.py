@@ -62,6 +62,19 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.clock.pump([0.0] * 60 + [INTERVAL])
         self.assertEqual(self.json("stream")["operations"], [])
 
+    def test_unknown_bookie(self) -> None:
+        """The decommission of a bookie that never existed does not say that it has succeeded."""
+        self.client.metadata.auditing.stand("bookie-2", lambda elected: None)
+        with capturedLogs() as logged:
+            self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "nosuch:1"}')
+            self.clock.pump([0.0] * 60 + [INTERVAL])
+        (found,) = self.json("stream")["operations"]
+        failure = "no ledger names the bookie, and it has no cookie: it was decommissioned before, or never existed"
+        self.assertEqual(found["failure"], failure)
+        texts = [formatEvent(event) for event in logged]
+        self.assertIn(f"decommission of bookie nosuch:1: {failure}", texts)
+        self.assertNotIn("bookie nosuch:1 is decommissioned", texts)
+
     def test_operation_without_store(self) -> None:
         """A decommission that waits for the metadata store says so, also in the log, and continues when it is back."""
         self.client.metadata.auditing.stand("bookie-2", lambda elected: None)

@@ -16,6 +16,7 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     newest_ensemble,
     repair_limit,
     risks,
+    unneeded_bookies,
 )
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
@@ -132,6 +133,20 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual(
             said, {"safe": True, "text": "2 writable bookies would be left; a ledger like the newest needs 2"}
         )
+
+    def test_unneeded(self) -> None:
+        """An unavailable bookie that no ledger needs does not speak against the loss of another one."""
+        ledger_id = self.ledger(b"x")
+        needed = self.bookies_of(ledger_id)[0]
+        registration = self.cluster._registration
+        self.result(registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
+        admin = self.result(self.shared())
+        both = frozenset({"old:1", needed})
+        self.assertEqual(self.result(unneeded_bookies(admin, both)), {"old:1"})
+        said = self.read("cluster")["safe"][0]
+        self.assertEqual(said, {"safe": True, "text": "all bookies that ledgers need are there"})
+        self.patch(cluster_parts, "MOST_LOOKED_AT", 0)
+        self.assertEqual(self.result(unneeded_bookies(admin, both)), frozenset())
 
     def test_repair(self) -> None:
         """Marked ledgers are shown with their replicas and reasons; those that no bookie has count as unavailable."""
