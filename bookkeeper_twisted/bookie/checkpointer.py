@@ -199,6 +199,19 @@ def is_out_of_files(error: BaseException | None) -> bool:
     return any(isinstance(each, OSError) and each.errno in NO_FILES for each in _with_causes(error))
 
 
+def cause_of(error: BaseException | None) -> str:
+    """Return what the operating system, or SQLite, said to an ``error`` of the storage; empty if neither said anything.
+
+    The text has no paths, so that it is the same for all errors of a disk.
+    """
+    for each in _with_causes(error):
+        if isinstance(each, OSError) and each.strerror:
+            return f"{each.strerror} (errno {each.errno})"
+        if name := getattr(each, "sqlite_errorname", ""):
+            return f"{each} ({name})"
+    return ""
+
+
 def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error, its cause, the cause of that one, and so on; nothing without an error."""
     while error is not None:

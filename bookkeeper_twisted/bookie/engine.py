@@ -4,7 +4,7 @@
 service.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -30,7 +30,7 @@ from ..storage.journal.interfaces import IJournal
 from ..tracing.interfaces import ITracer
 from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions
-from .checkpointer import Checkpointer, LastCheckpoint, is_disk_full, is_out_of_files, is_out_of_inodes
+from .checkpointer import Checkpointer, LastCheckpoint, cause_of, is_disk_full, is_out_of_files, is_out_of_inodes
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
@@ -43,10 +43,21 @@ T = TypeVar("T")
 
 NO_SPACE = "a checkpoint found no space"
 FAILED = "a checkpoint failed"
-"""The reason for being read-only after a checkpoint has failed for another reason than disk space."""
+"""The reason for being read-only after a checkpoint has failed for another reason than disk space.
 
-CHECKPOINT_REASONS = (NO_SPACE, NO_INODES, FAILED)
-"""The reasons for being read-only that a failed checkpoint gives; the next one that succeeds ends them."""
+What the operating system said follows, if it said anything.
+"""
+
+
+def checkpoint_reasons(reasons: Iterable[str], present: str) -> list[str]:
+    """Return ``present``, and those of all ``reasons`` for being read-only that a failed checkpoint has given.
+
+    The next checkpoint that succeeds ends them.
+
+    :param present: the reason that the last checkpoint gives; empty if it succeeded.
+    """
+    before = [each for each in reasons if each in (NO_SPACE, NO_INODES) or each.startswith(FAILED)]
+    return list(dict.fromkeys([present, *before] if present else before))
 
 
 @attrs.frozen
@@ -80,8 +91,8 @@ class Engine:
     :param disk_usage: returns total and free bytes of the ledger directories' disks.
     :param on_failure: called once, when a journal fails.  The process must then end: no entry can be made durable any
         more.
-    :param on_checkpoint: called after each checkpoint with an empty text, or with one of
-        :data:`CHECKPOINT_REASONS` if it failed.
+    :param on_checkpoint: called after each checkpoint with an empty text, or with the reason for
+        being read-only if it failed.
     :param labels: Prometheus labels for the metrics of the ledger storage, with the paths of its directories.
     :ivar journal_groups: for each journal, the sizes and times of the newest groups of records that it wrote.
     """
@@ -239,5 +250,6 @@ class Engine:
         """
         if not is_out_of_files(error):
             full = NO_INODES if is_out_of_inodes(error) else NO_SPACE
-            self._on_checkpoint(full if is_disk_full(error) else FAILED)
+            cause = cause_of(error)
+            self._on_checkpoint(full if is_disk_full(error) else f"{FAILED}: {cause}" if cause else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))

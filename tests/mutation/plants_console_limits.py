@@ -16,6 +16,15 @@ _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecy
 
 PLANTS = (
     Plant(
+        "nobody learns why a checkpoint failed", "bookie/engine.py", 'f"{FAILED}: {cause}" if cause else FAILED',
+        "FAILED", ["tests.bookie.lifecycle.test_service_disks"], where="Engine._not_checkpointed",
+    ),
+    Plant(
+        "an earlier reason of a failed checkpoint stays", "bookie/engine.py",
+        "each in (NO_SPACE, NO_INODES) or each.startswith(FAILED)", "each == present",
+        ["tests.bookie.lifecycle.test_service_disks"], where="checkpoint_reasons",
+    ),
+    Plant(
         "a decommissioned bookie counts as lost for ever", _CLUSTER, "bookie_ids - needed", "frozenset()", _SURVEYED,
         where="unneeded_bookies",
     ),

@@ -34,7 +34,7 @@ from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, journal_name, without_current
 from ..admin import IBookieAdmin, Phase
-from ..engine import CHECKPOINT_REASONS, FAILED, Engine
+from ..engine import FAILED, Engine, checkpoint_reasons
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
@@ -478,10 +478,10 @@ class BookieService(Service):
 
         The checkpoint may have almost filled a disk, so the disks are checked immediately.
         """
-        self._flush_fails = reason == FAILED
+        self._flush_fails = reason.startswith(FAILED)
         if self._flush_fails and self._registration is not None:
             self._registration.set_high_priority(False, reason)
-        for each in CHECKPOINT_REASONS:
+        for each in checkpoint_reasons(self.admin.state().reasons, reason):
             self._set_read_only(each, reason == each)
         self._disks.look()
 
