@@ -13,8 +13,9 @@ class IBookieClient(Interface):
     """Sends requests to bookies, for one ledger handle or for the client; all handles share the connections.
 
     A call that fails raises the :class:`~bookkeeper_twisted.errors.BookieError` that the bookie answered, or
-    BookieHandleNotAvailableError (no connection, or a lost connection), RequestTimeoutError or ClientClosedError.  Late
-    replies and replies to cancelled calls are dropped.
+    BookieHandleNotAvailableError (no connection, or a lost connection), RequestTimeoutError or ClientClosedError.  The
+    text names the bookie, and that of a RequestTimeoutError also what was asked for.  Late replies and replies to
+    cancelled calls are dropped.
     """
 
     def add(

@@ -7,7 +7,7 @@ import attrs
 from ..codec.digest import Digester
 from ..errors import BookKeeperError, ReadError
 from ..model import INVALID_ENTRY_ID
-from .read_answers import NO_ENTRY
+from .read_answers import NO_ENTRY, with_bookie
 
 
 @attrs.frozen
@@ -92,7 +92,10 @@ class LacAnswers:
         else:
             self.errors[bookie_id] = error
 
-    def failure(self) -> BookKeeperError:
-        """Return the error to raise when too few bookies have answered; its text has the error of each bookie."""
-        errors = "; ".join(f"bookie {bookie_id}: {error}" for bookie_id, error in self.errors.items())
-        return ReadError(f"too few bookies know the last add of ledger {self._ledger_id}: {errors}")
+    def failure(self, kind: type[BookKeeperError] = ReadError) -> BookKeeperError:
+        """Return the error to raise when too few bookies have answered; its text has the error of each bookie.
+
+        :param kind: the class of the error.
+        """
+        errors = "; ".join(with_bookie(error, bookie_id) for bookie_id, error in self.errors.items())
+        return kind(f"too few bookies know the last add of ledger {self._ledger_id}: {errors}")

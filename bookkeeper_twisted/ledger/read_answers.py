@@ -9,16 +9,21 @@ Three users send requests, each in its own way, and pass the answers to this mod
 a slow bookie; Spark tasks, which use blocking sockets; and the repair of replicas.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import cast
+
+import attrs
 
 from ..codec.digest import Digester
 from ..codec.runs import ReadReply
 from ..entries.entry_run import EntryRun
 from ..errors import (
     ERROR_OF_STATUS,
+    BookieError,
     BookieHandleNotAvailableError,
+    ClientClosedError,
     DigestMatchError,
     NoSuchEntryError,
     NoSuchLedgerError,
@@ -106,6 +111,47 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
         if isinstance(error, BookieHandleNotAvailableError):
             return error
     return errors[-1]
+
+
+def with_bookie(error: Exception, bookie_id: str) -> str:
+    """Return the text of an ``error`` with which a request to the bookie ``bookie_id`` has failed.
+
+    The text begins with the bookie, unless it names the bookie elsewhere.
+    """
+    text = str(error) or type(error).__name__
+    is_named = re.search(rf"(?<![\w.-]){re.escape(bookie_id)}(?![\w.-])", text)
+    return text if is_named else f"bookie {bookie_id}: {text}"
+
+
+def failed_request(errors: Mapping[str, Exception], ledger_id: int, entry_id: int = -1) -> Exception:
+    """Return :func:`most_telling` of some errors, with a text that names the ledger, the entry and the bookies asked.
+
+    :param errors: the error of each bookie that was asked, by bookie id, at least one.
+    :param ledger_id: the requested ledger.
+    :param entry_id: the first requested entry that no bookie returned; -1 if no entry was requested.
+    :returns: an error of the same class; ClientClosedError, which no bookie has caused, is not changed.
+    """
+    error = most_telling(errors.values())
+    if isinstance(error, ClientClosedError):
+        return error
+    bookie_id = next(bookie_id for bookie_id, each in errors.items() if each is error)
+    asked = f"bookies asked: {', '.join(errors)}" if len(errors) > 1 else ""
+    if isinstance(error, BookieError):
+        told: Exception = attrs.evolve(error, detail=_joined(error.detail, asked), bookie_id=bookie_id)
+    elif isinstance(error, DigestMatchError):
+        told = attrs.evolve(error, detail=_joined(f"{error.detail} (bookie {bookie_id})", asked))
+    else:
+        text = with_bookie(error, bookie_id)
+        if f"ledger {ledger_id}" not in text:
+            entry = f" entry {entry_id}" if entry_id >= 0 else ""
+            text = f"ledger {ledger_id}{entry}: {text}"
+        told = type(error)(_joined(text, asked))
+    told.__cause__ = error.__cause__
+    return told
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def requested_batch(run: EntryRun | None, ledger_id: int, first: int, count: int) -> EntryRun:
@@ -241,13 +287,13 @@ class SingleReads:
     def run(self) -> EntryRun:
         """Return the verified entries before the first missing one, as a run (consecutive entries).
 
-        :raises Exception: the first entry is missing; :func:`most_telling` chooses the error.
+        :raises Exception: the first entry is missing; :func:`failed_request` chooses the error.
         """
         if self._run is not None:
             return self._run
         first = self.wanted[0]
         if first not in self.stored:
-            raise most_telling(self.errors[first].values())
+            raise failed_request(self.errors[first], self._ledger_id, first)
         return self._run_of([self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self.wanted)])
 
     def _run_of(self, stored: Sequence[bytes]) -> EntryRun:

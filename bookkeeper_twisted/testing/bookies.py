@@ -22,10 +22,10 @@ from ..errors import (
     ClientClosedError,
     NoSuchEntryError,
     NoSuchLedgerError,
-    RequestTimeoutError,
     Status,
 )
 from ..model import INVALID_ENTRY_ID
+from ..protocol.client.request_errors import entries_text, no_reply
 from ..protocol.client.sent_adds import AddsDone
 from .memory_bookie import MemoryBookie
 
@@ -78,7 +78,8 @@ class MemoryBookies:
         frames, bookie = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0)[0], self[bookie_id]
         for start, end in stretches(adds.entry_ids, adds.ledger_ids):
             bookie.requests.append(("add", adds.ledger_ids[start], adds.entry_ids[start], end - start))
-        answer = self._after_delay(bookie_id).addCallback(lambda _: bookie.add_all(frames))
+        asked = f"adds of {entries_text(adds.ledger_ids[0], adds.entry_ids)}"
+        answer = self._after_delay(bookie_id, asked).addCallback(lambda _: bookie.add_all(frames))
         answer.addCallbacks(succeeded, lambda f: done(bookie_id, range(len(adds)), f.value))
 
     def read(
@@ -281,17 +282,21 @@ class MemoryBookies:
             return work()
 
         self[bookie_id].requests.append((operation, ledger_id, entry_id, count))
-        return self._after_delay(bookie_id).addCallback(act).addErrback(_told_by, bookie_id)
+        asked = f"{operation} of {entries_text(ledger_id, (entry_id,))}"
+        return self._after_delay(bookie_id, asked).addCallback(act).addErrback(_told_by, bookie_id)
 
-    def _after_delay(self, bookie_id: str) -> "Deferred[None]":
-        """Wait for the delay of a bookie's answer; fail if the bookie is down or silent."""
+    def _after_delay(self, bookie_id: str, asked: str) -> "Deferred[None]":
+        """Wait for the delay of a bookie's answer; fail if the bookie is down or silent.
+
+        :param asked: what was asked for.
+        """
         bookie = self[bookie_id]
         if self.end is not None:
             return self._failing(self.end, 0.0)
         if not bookie.up:
             return self._failing(BookieHandleNotAvailableError(f"no connection to {bookie_id}"), 0.0)
         if bookie.silent:
-            return self._failing(RequestTimeoutError("no reply in time"), TIMEOUT)
+            return self._failing(no_reply(bookie_id, asked, TIMEOUT), TIMEOUT)
         return self._after(bookie.delay)
 
     def _failing(self, error: Exception, delay: float) -> "Deferred[Any]":

@@ -11,6 +11,7 @@ from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
     BookieIOError,
+    ClientClosedError,
     DigestMatchError,
     NoSuchEntryError,
     NoSuchLedgerError,
@@ -24,6 +25,7 @@ from bookkeeper_twisted.ledger.read_answers import (
     SingleReads,
     UsualSize,
     entry_or_error,
+    failed_request,
     most_telling,
     usual_size_of,
     verified_batch,
@@ -192,3 +194,29 @@ class ReplyTests(SynchronousTestCase):
         ]
         for errors, expected in table:
             self.assertIs(most_telling(errors), expected)
+
+    def test_failed_request(self) -> None:
+        """The error of a request names the ledger, the entry, the bookie it is from, and all that were asked."""
+        cause = ValueError("cause")
+        lost = BookieHandleNotAvailableError("the connection to b:1 was lost")
+        lost.__cause__ = cause
+        table: list[tuple[dict[str, Exception], int, str]] = [
+            ({"b:1": lost}, 3, "ledger 7 entry 3: the connection to b:1 was lost"),
+            ({"b:1": lost}, -1, "ledger 7: the connection to b:1 was lost"),
+            ({"b:11": lost, "b:2": lost}, 3, "ledger 7 entry 3: bookie b:11: the connection to b:1 was lost; "
+             "bookies asked: b:11, b:2"),
+            ({"b:1": NoSuchEntryError(7, 3)}, 3, "no such entry: ledger 7 entry 3, bookie b:1"),
+            ({"b:1": NoSuchEntryError(7, 3), "b:2": NoSuchEntryError(7, 3, "why")}, 3,
+             "no such entry: ledger 7 entry 3, bookie b:2: why; bookies asked: b:1, b:2"),
+            ({"b:1": NoSuchEntryError(7, 3), "b:2": DigestMatchError(7, 3, "wrong")}, 3,
+             "ledger 7 entry 3: wrong (bookie b:2); bookies asked: b:1, b:2"),
+            ({"b:1": RequestTimeoutError("bookie b:1 gave no reply to a read of ledger 7 entry 3")}, 3,
+             "bookie b:1 gave no reply to a read of ledger 7 entry 3"),
+            ({"b:1": UnexpectedConditionError()}, 3, "ledger 7 entry 3: bookie b:1: UnexpectedConditionError"),
+        ]  # fmt: skip
+        for errors, entry_id, text in table:
+            error = failed_request(errors, 7, entry_id)
+            self.assertEqual((str(error), type(error)), (text, type(most_telling(errors.values()))))
+        self.assertIs(failed_request({"b:1": lost}, 7).__cause__, cause)
+        closed = ClientClosedError("the client was closed")
+        self.assertIs(failed_request({"b:1": closed, "b:2": lost}, 7), closed)

@@ -104,7 +104,8 @@ PLANTS = (
     ),
     Plant(
         "the writers of a batch that was not sent wait for ever", "client/writing/batchers.py",
-        "for writer in dict.fromkeys(writers):\n    writer.stop(WriteError(f'a batch was not sent: {error!r}'))",
+        "for writer in dict.fromkeys(writers):\n    "
+        "writer.stop(WriteError(f'ledger {writer.ledger_id}: a batch was not sent: {error!r}'))",
         "pass", _SHARING, where="Batcher._send_all",
     ),
     Plant(

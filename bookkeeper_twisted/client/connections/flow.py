@@ -95,7 +95,8 @@ class Flow:
         if adds.deferred_sync:
             wire = wires.complete
             if wires.strict:
-                done(bookie_id, range(len(adds)), IllegalOperationError(f"{wires.main} has no deferred sync"))
+                text = f"ledger {adds.ledger_ids[0]}: {wires.main} has no deferred sync"
+                done(bookie_id, range(len(adds)), IllegalOperationError(text))
                 return
         socket = self._sockets.get((bookie_id, wire))
         ready = None if socket is None or self._end is not None else socket.ready

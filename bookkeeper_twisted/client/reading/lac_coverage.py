@@ -5,7 +5,13 @@ from collections.abc import Awaitable, Callable, Collection
 from twisted.internet.defer import Deferred, DeferredList
 
 from ...codec.digest import Digester
-from ...errors import BookKeeperError, ClientClosedError, RequestTimeoutError, UnauthorizedAccessError
+from ...errors import (
+    BookKeeperError,
+    ClientClosedError,
+    ReadError,
+    RequestTimeoutError,
+    UnauthorizedAccessError,
+)
 from ...ledger.lac_answers import LacAnswers, LastConfirmed, verified_lac
 from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
@@ -75,8 +81,9 @@ class LacCoverage:
             return
         if error is None and not self._answers.suffice:
             error = next(reversed(self._answers.errors.values()), None)
-            if not isinstance(error, RequestTimeoutError | ClientClosedError):
-                error = self._answers.failure()
+            if not isinstance(error, ClientClosedError):
+                is_late = isinstance(error, RequestTimeoutError)
+                error = self._answers.failure(RequestTimeoutError if is_late else ReadError)
         if error is None:
             self._covered.callback(None)
         else:

@@ -21,7 +21,7 @@ from ...errors import (
     NoSuchEntryError,
 )
 from ...ledger.entry_batch import EntryBatch
-from ...ledger.read_answers import NO_ENTRY, most_telling, verified_batch
+from ...ledger.read_answers import NO_ENTRY, failed_request, most_telling, verified_batch
 from ...model import INVALID_ENTRY_ID, Entry
 from .context import ReadingContext
 from .lac_coverage import LacCoverage
@@ -60,14 +60,14 @@ class _Poll:
     :ivar max_size: maximum number of bytes of a batch read.
     :ivar deadline: the end of the wait, in seconds of the clock.
     :ivar empty: number of bookies that answered without a higher LAC.
-    :ivar errors: the errors of the bookies that failed.
+    :ivar errors: the errors of the bookies that failed, by bookie id.
     """
 
     first: int
     max_size: int
     deadline: float
     empty: int = 0
-    errors: list[Exception] = attrs.field(factory=list)
+    errors: dict[str, Exception] = attrs.field(factory=dict)
 
 
 class LacReads:
@@ -206,7 +206,7 @@ class LacReads:
         if success is not None:
             return success.result
         if not poll.empty:
-            raise most_telling(poll.errors)
+            raise failed_request(poll.errors, self._view.ledger_id, poll.first)
         return _News()
 
     async def _poll_one(self, bookie_id: str, poll: _Poll, ask: "_Ask") -> _News | None:
@@ -215,7 +215,7 @@ class LacReads:
             run, max_lac = await ask(bookie_id, poll)
         except BookKeeperError as error:
             self._order.failed(bookie_id, self._ensemble, error)
-            poll.errors.append(error)
+            poll.errors[bookie_id] = error
             return None
         self._order.succeeded(bookie_id)
         before = view.last_add_confirmed

@@ -23,7 +23,7 @@ from ...ledger.read_answers import (
     SingleReads,
     UsualSize,
     entry_or_error,
-    most_telling,
+    failed_request,
     verified_batch,
 )
 from ...ledger.schedule import schedule_of
@@ -89,7 +89,7 @@ class ReplicaReader:
         if run is not None:
             return run
         if not attempt.leaves_open:
-            raise most_telling(attempt.errors.values())
+            raise failed_request(attempt.errors, self._ledger_id, first)
         return await self._one_by_one(first, count, size, attempt)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: BatchAttempt) -> EntryRun | None:
@@ -161,7 +161,8 @@ class ReplicaReader:
         """
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
         await self._read_each(reads)
-        return reads.stored, {entry_id: most_telling(reads.errors[entry_id].values()) for entry_id in reads.missing()}
+        errors = reads.errors
+        return reads.stored, {i: failed_request(errors[i], self._ledger_id, i) for i in reads.missing()}
 
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()

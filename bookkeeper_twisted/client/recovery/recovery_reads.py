@@ -17,7 +17,7 @@ from ...codec.runs import BatchReply
 from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookKeeperError
 from ...ledger.batch_support import UNANSWERED, BatchSupport
-from ...ledger.read_answers import most_telling, verified_batch
+from ...ledger.read_answers import failed_request, verified_batch
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ...model import MAX_ENTRY_ID
 from ..interfaces import IBookieClient
@@ -140,7 +140,7 @@ class RecoveryReads:
             for answer in asked:
                 answer.cancel()
         if poll.vote.verdict is Verdict.UNDECIDABLE:
-            raise most_telling(poll.vote.errors)
+            raise failed_request(poll.errors, self._ledger_id, entry_id)
         self._source = poll.source
         if poll.source in self._doubted:
             self._doubted.remove(poll.source)
@@ -154,7 +154,7 @@ class RecoveryReads:
             stored = reply.entry or b""
             self._digester.entry(self._ledger_id, entry_id, stored)
         except BookKeeperError as error:
-            poll.failed(error)
+            poll.failed(bookie_id, error)
         else:
             poll.found(bookie_id, stored)
 
@@ -165,6 +165,7 @@ class _EntryPoll:
     :ivar decided: a Deferred that fires as soon as the votes decide whether to keep the entry.
     :ivar entry: the stored entry, None if no bookie returned it.
     :ivar source: the id of the bookie that returned the entry.
+    :ivar errors: the error of each bookie that did not return the entry, by bookie id.
     """
 
     def __init__(self, rules: RecoveryRules) -> None:
@@ -172,6 +173,7 @@ class _EntryPoll:
         self.decided: Deferred[None] = Deferred()
         self.entry: bytes | None = None
         self.source: str | None = None
+        self.errors: dict[str, Exception] = {}
 
     def found(self, bookie_id: str, entry: bytes) -> None:
         if not self.decided.called:
@@ -179,7 +181,8 @@ class _EntryPoll:
         self.vote.found()
         self._tell()
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, bookie_id: str, error: Exception) -> None:
+        self.errors[bookie_id] = error
         self.vote.failed(error)
         self._tell()
 

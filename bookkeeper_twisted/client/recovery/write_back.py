@@ -87,7 +87,7 @@ class WriteBack:
 
     def abandon(self) -> None:
         """Ignore all later answers of bookies; this has no effect after :meth:`finish`."""
-        self._writer.stop(LedgerRecoveryError("the recovery was given up"))
+        self._writer.stop(LedgerRecoveryError(f"the recovery of ledger {self._writer.ledger_id} was given up"))
 
     def _check(self) -> None:
         if self._writer.failure is not None:

@@ -22,6 +22,7 @@ from ...errors import (
     MetadataVersionError,
     TooManyRequestsError,
 )
+from ...ledger.read_answers import failed_request
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...metadata.update_loop import update
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
@@ -290,7 +291,8 @@ async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Seque
     try:
         await gatherResults(synced, consumeErrors=True)
     except FirstError as error:
-        raise cast(Exception, error.subFailure.value) from None
+        failed = {ensemble[error.index]: cast(Exception, error.subFailure.value)}
+        raise failed_request(failed, ledger_id) from None
 
 
 async def close_ledger(

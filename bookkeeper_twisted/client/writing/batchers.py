@@ -76,7 +76,7 @@ class Batcher(Gatherer):
             except Exception as error:
                 self._log.failure("a batch was not sent")
                 for writer in dict.fromkeys(writers):
-                    writer.stop(WriteError(f"a batch was not sent: {error!r}"))
+                    writer.stop(WriteError(f"ledger {writer.ledger_id}: a batch was not sent: {error!r}"))
 
     def _send(self, batch: Batch[QuorumWriter], writers: Sequence[QuorumWriter]) -> None:
         """Compute the digests of the entries of a batch, and send each bookie its entries."""

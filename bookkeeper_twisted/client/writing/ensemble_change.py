@@ -103,7 +103,7 @@ class StoredEnsembleChange:
         :raises bookkeeper_twisted.errors.LedgerClosedError: the ledger was closed by another client.
         """
         if self._changes_left <= 0:
-            raise WriteError(f"ledger {self._ledger_id}: maxNumEnsembleChanges is reached")
+            raise WriteError(f"{', '.join(failed.values())} failed, and maxNumEnsembleChanges is reached")
         substitutes = await find_substitutes(self._bookies, self.metadata.value, failed, excluded)
         self._changes_left -= 1
 
@@ -139,7 +139,7 @@ class StoredEnsembleChange:
         if state is LedgerState.CLOSED:
             raise LedgerClosedError(f"ledger {self._ledger_id} was closed by another client")
         if newest.first_entry_id > first_entry_id:
-            raise UnexpectedConditionError(f"ledger {self._ledger_id}: another client changed its ensemble")
+            raise UnexpectedConditionError("another client has changed the ensemble of the ledger")
 
 
 @implementer(IEnsembleChange)

@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 import attrs
 
-from ...errors import NotEnoughBookiesError
+from ...errors import AddEntryQuorumTimeoutError, NotEnoughBookiesError, UnexpectedConditionError, WriteError
+from ...ledger.read_answers import with_bookie
+from ...ledger.schedule import Schedule
 
 RETRY_SECONDS = 0.5
 """Seconds between two attempts to send entries again to failed bookies that no other bookie can replace."""
@@ -15,6 +17,9 @@ SPARE_SECONDS = 10.0
 
 It does not try even if another bookie has been started meanwhile.
 """
+
+_PLAIN = (AddEntryQuorumTimeoutError, NotEnoughBookiesError, UnexpectedConditionError, WriteError)
+"""Classes of errors whose only field is their text."""
 
 
 @attrs.frozen
@@ -119,15 +124,59 @@ class FailedBookies:
             self._deadline = now + patience
         return min(RETRY_SECONDS, self._deadline - now) if now < self._deadline else None
 
-    def explained(
-        self, shortage: NotEnoughBookiesError, ensemble: Iterable[str], failed: Collection[str]
-    ) -> NotEnoughBookiesError:
-        """Return ``shortage`` with a message that also has the errors of ``failed`` bookies in the ``ensemble``.
+    def explained(self, why: Exception, ensemble: Iterable[str], failed: Collection[str]) -> Exception:
+        """Return an error like ``why`` with a message that also has the errors of ``failed`` bookies.
 
         The first of these errors is the cause of the returned error.
+
+        :param why: returned itself if its class has fields, such as that of an error with which a bookie answered.
+        :param ensemble: bookies that are not in it are left out.
         """
+        if not isinstance(why, _PLAIN):
+            return why
         failures = {name: self._errors[name] for name in ensemble if name in self._errors and name in failed}
-        said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())
-        explained = NotEnoughBookiesError(f"{shortage}{said}")
-        explained.__cause__ = next(iter(failures.values()), shortage.__cause__)
+        said = "".join(f"; {with_bookie(error, bookie_id)}" for bookie_id, error in failures.items())
+        explained = type(why)(f"{why}{said}")
+        explained.__cause__ = next(iter(failures.values()), why.__cause__)
         return explained
+
+
+def missed_quorum(
+    ledger_id: int, entry_id: int, ack_quorum: int, shortage: NotEnoughBookiesError | None
+) -> NotEnoughBookiesError:
+    """Make the error of an entry that cannot reach its ack quorum.
+
+    :param shortage: the error that says why failed bookies were not replaced; None if all were replaced.
+    """
+    why = "" if shortage is None else f": {shortage}"
+    missed = NotEnoughBookiesError(
+        f"ledger {ledger_id} entry {entry_id} cannot reach its ack quorum of {ack_quorum} bookies{why}"
+    )
+    missed.__cause__ = None if shortage is None else shortage.__cause__
+    return missed
+
+
+def quorum_timed_out(
+    ledger_id: int, entry_id: int, schedule: Schedule, ensemble: Sequence[str], seconds: float
+) -> AddEntryQuorumTimeoutError:
+    """Make the error of an entry that has not reached its ack quorum in time.
+
+    :param seconds: the time limit.
+    """
+    asked = ", ".join(ensemble[position] for position in schedule.write_set(entry_id))
+    return AddEntryQuorumTimeoutError(
+        f"ledger {ledger_id} entry {entry_id} had no ack quorum of {schedule.ack_quorum} bookies in {seconds:g} s; "
+        f"bookies asked: {asked}"
+    )
+
+
+def of_ledger(error: Exception, ledger_id: int) -> Exception:
+    """Return an error like that of an ensemble change, with a text that names the ledger.
+
+    :param error: returned itself if its class has fields, such as that of a ledger that is fenced.
+    """
+    if not isinstance(error, _PLAIN):
+        return error
+    named = type(error)(f"ledger {ledger_id}: {error}")
+    named.__cause__ = error.__cause__
+    return named

@@ -12,7 +12,7 @@ reach its ack quorum.  Otherwise the writer ends, and all entries that have not 
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -21,7 +21,6 @@ from twisted.logger import LogLevel
 from twisted.python.failure import Failure
 
 from ...errors import (
-    AddEntryQuorumTimeoutError,
     BookieHandleNotAvailableError,
     BookKeeperError,
     ClientClosedError,
@@ -38,7 +37,7 @@ from ...ledger.tally import indexes_of, items_at
 from ..interfaces import IEnsembleChange
 from ..logger_context import LedgerLogger, LoggerContext
 from .batch import Batch, Waiter
-from .failed_bookies import AddRules, FailedBookies
+from .failed_bookies import AddRules, FailedBookies, missed_quorum, of_ledger, quorum_timed_out
 from .lac_notices import LacNotice
 from .quorum_timeout import QuorumTimeout
 from .states import OPEN, Event, following
@@ -394,8 +393,8 @@ class QuorumWriter:
         for batch in self.batches:
             entry_id = batch.unreachable(self)
             if entry_id is not None:
-                missed = NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum")
-                return failures.explained(shortage or missed, self.ensemble, self._failed_bookies())
+                missed = missed_quorum(self.ledger_id, entry_id, self.schedule.ack_quorum, shortage)
+                return failures.explained(missed, self.ensemble, self._failed_bookies())
         return None
 
     def _end_change(self, error: Exception | None) -> None:
@@ -407,12 +406,11 @@ class QuorumWriter:
                 self.stop(error)
 
     def _change_failed(self, failure: Failure) -> None:
-        error = failure.value
-        if isinstance(error, BookKeeperError):
-            self.stop(error)
-        else:
+        error = cast(Exception, failure.value)
+        if not isinstance(error, BookKeeperError):
             self._log.failure("an ensemble change failed", failure=failure)
-            self.stop(WriteError(f"an ensemble change failed: {error!r}"))
+            error = WriteError(f"an ensemble change failed: {error!r}")
+        self.stop(self._account().explained(of_ledger(error, self.ledger_id), self.ensemble, self._failed_bookies()))
 
     # ---- the end -------------------------------------------------------------------------------------
 
@@ -420,8 +418,9 @@ class QuorumWriter:
         return batch in self.batches and batch.has_open(self)
 
     def _timed_out(self) -> None:
-        entry_id = self.completed + 1
-        self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
+        entry_id, seconds = self.completed + 1, self._rules.quorum_timeout or 0.0
+        late = quorum_timed_out(self.ledger_id, entry_id, self.schedule, self.ensemble, seconds)
+        self.stop(self._account().explained(late, self.ensemble, self.ensemble))
 
     def drain(self) -> None:
         """Begin to close: accept no more entries, and send no more explicit LACs, because the close stores the LAC."""

@@ -27,17 +27,17 @@ from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operatio
 from ...codec.runs import AddReplies, BatchReply, ReadReply
 from ...codec.strides import stretches
 from ...codec.wire_protocol import IWireProtocol
-from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
+from ...errors import BookieHandleNotAvailableError, Status
 from ...limits.attended_time import AttendedTime
 from ...model import INVALID_ENTRY_ID
 from ...security.reasons import lost_connection
 from .cold_calls import ColdCall
 from .connection_limits import ConnectionLimits
-from .in_flight import InFlight, SentRequest
-from .request_errors import refused
+from .in_flight import EndedRequest, InFlight
+from .request_errors import broken_protocol, no_reply, refused, wrong_reply
 from .request_ids import FlowIds, RequestIds
 from .request_writer import RequestWriter, WriteHistograms
-from .sent_adds import AddsDone, AddsPart, Answered, SentAdds
+from .sent_adds import AddsDone, AddsPart, Answered
 from .sent_reads import NUMBERED
 from .traffic import Traffic
 
@@ -152,8 +152,7 @@ class ClientConnection(Protocol):
             self._scan_later()
         ledger_id = adds.ledger_ids[0]
         # The writer serves its queues in turn: adds of one ledger use the queue of the ledger, others that of the flow.
-        one = ledger_id == adds.ledger_ids[-1]
-        queue_id = ~ledger_id if one else ids.flow_id
+        queue_id = ~ledger_id if ledger_id == adds.ledger_ids[-1] else ids.flow_id
         if self._received_at is None:
             self.writer.send(queue_id, frames, count)
         else:
@@ -177,7 +176,8 @@ class ClientConnection(Protocol):
         if not self.wire.numbered:
             return self._read(ids, ledger_id, entry_ids, self.wire.encode_reads(ledger_id, entry_ids, 0))
         numbers = range(number := self._take_ids(ids, len(entry_ids)), number + len(entry_ids))
-        return self._read(ids, NUMBERED, numbers, self.wire.encode_reads(ledger_id, entry_ids, number, context))
+        frames = self.wire.encode_reads(ledger_id, entry_ids, number, context)
+        return self._read(ids, NUMBERED, numbers, frames, (ledger_id, entry_ids))
 
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
@@ -194,16 +194,17 @@ class ClientConnection(Protocol):
         high = bool(flags & HIGH_PRIORITY)
         header = self.wire.header(Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
         request = ReadRequest(header, ledger_id, entry_id, bool(flags & FENCE), high, master_key)
-        return self._read(ids, NUMBERED, (number,), self.wire.encode_request(request))
+        return self._read(ids, NUMBERED, (number,), self.wire.encode_request(request), (ledger_id, (entry_id,)))
 
     def _read(
-        self, ids: RequestIds, scope: int | None, read_ids: Sequence[int], frames: bytes
-    ) -> "Deferred[list[ReadReply]]":
+        self, ids: RequestIds, scope: int | None, read_ids: Sequence[int], frames: bytes,
+        entries: tuple[int, Sequence[int]] | None = None,
+    ) -> "Deferred[list[ReadReply]]":  # fmt: skip
         if self._end is not None:
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._time.seconds() + self._limits.read_timeout
-        reads = self.in_flight.read(ids, scope, read_ids, len(frames), deadline, deferred)
+        reads = self.in_flight.read(ids, scope, read_ids, len(frames), deadline, deferred, entries)
         self._put(ids, frames, len(read_ids))
         return deferred
 
@@ -231,8 +232,8 @@ class ClientConnection(Protocol):
         request.carry(context)
         if patience is not None:
             request.wait(int(patience * 1000))
-        frame = self.wire.encode_batch_read(request)
-        return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
+        frame, wait = self.wire.encode_batch_read(request), patience or 0.0
+        return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, "a batch read", wait)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Request the entry after ``previous_lac``; the bookie sends it when it is confirmed.  Needs V3.
@@ -245,8 +246,8 @@ class ClientConnection(Protocol):
             header, ledger_id, INVALID_ENTRY_ID, previous_lac=previous_lac, timeout_ms=int(patience * 1000),
             piggyback=True,
         )  # fmt: skip
-        frame = self.wire.encode_request(request)
-        return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
+        frame, first = self.wire.encode_request(request), previous_lac + 1
+        return self._call(ids, number, frame, ledger_id, first, ReadReply, lambda reply: reply, "a long poll", patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
         """Send a request that is neither an add nor a read, such as one for the LAC (:mod:`.cold_calls`); needs V3.
@@ -257,11 +258,11 @@ class ClientConnection(Protocol):
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
         self._receivers.setdefault(call.expected, ClientConnection._call_reply)
         frame = self.wire.encode_request(call.request(header))
-        return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
+        return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result, call.what)
 
     def _call(
         self, ids: RequestIds, number: int, frame: bytes, ledger_id: int, entry_id: int, expected: type,
-        result: Callable[[Any], T], patience: float = 0.0,
+        result: Callable[[Any], T], what: str, patience: float = 0.0,
     ) -> "Deferred[T]":  # fmt: skip
         if self._end is not None:
             return fail(self._end)
@@ -271,7 +272,9 @@ class ClientConnection(Protocol):
 
         deferred: Deferred[T] = Deferred(given_up)
         deadline = self._time.seconds() + self._limits.read_timeout + patience
-        self.in_flight.call(ids, number, len(frame), deadline, ledger_id, entry_id, expected, result, deferred)
+        self.in_flight.call(
+            ids, number, len(frame), deadline, ledger_id, entry_id, expected, result, deferred, what, patience
+        )  # fmt: skip
         self._put(ids, frame, 1)
         return deferred
 
@@ -333,7 +336,7 @@ class ClientConnection(Protocol):
                 continue
             receive(self, item)
         if self._decoder.error is not None and self._end is None:
-            self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
+            self.abort(broken_protocol(self._owner.bookie_id, str(self._decoder.error)))
 
     def _add_replies(self, replies: AddReplies) -> None:
         ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
@@ -350,7 +353,7 @@ class ClientConnection(Protocol):
     def _complete_adds(self, keys: Sequence[Any], error: Exception | None, named: AddReplies | None = None) -> None:
         for adds in self.in_flight.answered_adds(keys, named):
             if adds.is_mistaken:
-                error = BookieHandleNotAvailableError("the bookie broke the protocol: it acknowledged another entry")
+                error = broken_protocol(self._owner.bookie_id, f"it acknowledged another entry for {adds.asked}")
                 self.abort(error)
             self._complete(adds, error)
 
@@ -406,7 +409,7 @@ class ClientConnection(Protocol):
         if status is not Status.EOK:
             call.deferred.errback(refused(self._owner.bookie_id, status, call.ledger_id, call.entry_id))
         elif type(reply) is not call.expected:
-            call.deferred.errback(UnexpectedConditionError(f"{type(reply).__name__} for {call.expected.__name__}"))
+            call.deferred.errback(wrong_reply(self._owner.bookie_id, call.asked, reply))
         else:
             call.deferred.callback(call.result(reply))
         return True
@@ -435,9 +438,12 @@ class ClientConnection(Protocol):
             self._scan_later()
         if overdue:
             self._owner.overdue(sum(sent.count for sent in overdue))
-        self._fail(overdue, RequestTimeoutError(f"{self._owner.bookie_id} gave no reply in time"))
+        bookie_id, limits = self._owner.bookie_id, self._limits
+        for sent in overdue:
+            seconds = limits.add_timeout if isinstance(sent, AddsPart) else limits.read_timeout + sent.patience
+            self._fail((sent,), no_reply(bookie_id, sent.asked, seconds))
         if self.in_flight.abandoned > _MAX_ABANDONED:
-            self.abort(BookieHandleNotAvailableError("too many replies are overdue"))
+            self.abort(BookieHandleNotAvailableError(f"too many replies of bookie {bookie_id} are overdue"))
 
     # ---- life ----------------------------------------------------------------------------------------
 
@@ -486,9 +492,9 @@ class ClientConnection(Protocol):
         self._owner.lost(error)
         self._fail(outstanding, error)
 
-    def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
+    def _fail(self, sent: Sequence[EndedRequest], error: Exception) -> None:
         for one in sent:
-            if isinstance(one, SentAdds | AddsPart):
+            if isinstance(one, AddsPart):
                 self._complete(one, error)
             elif not one.deferred.called:  # skip a request that an earlier errback has cancelled
                 one.deferred.errback(error)

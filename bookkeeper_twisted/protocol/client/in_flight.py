@@ -30,6 +30,8 @@ from .sent_adds import AddsDone, AddsPart, Answered, EntrySet, Key, NamedEntries
 from .sent_reads import NUMBERED, ReadsById, SentCall, SentReads
 
 SentRequest = Answered | SentReads | SentCall
+EndedRequest = AddsPart | SentReads | SentCall
+"""A request that has ended without a reply."""
 
 _LEDGER_ID, _ENTRY_ID = itemgetter(1), itemgetter(2)
 """Functions that return a field of a ReadReply in half the time that access to the attribute takes."""
@@ -251,7 +253,7 @@ class InFlight:
 
     def read(
         self, ids: RequestIds, scope: int | None, read_ids: Sequence[int], size: int, deadline: float,
-        deferred: "Deferred[list[ReadReply]]",
+        deferred: "Deferred[list[ReadReply]]", entries: tuple[int, Sequence[int]] | None = None,
     ) -> SentReads:  # fmt: skip
         """Record reads that are about to be sent.
 
@@ -261,28 +263,29 @@ class InFlight:
             outstanding read with the same ``scope`` may have one of these ids (:meth:`can_read`).
         :param size: total size in bytes of their frames.
         :param deferred: fires with the replies to the reads.
+        :param entries: ledger id and entry ids of reads with request numbers; else None.
         :raises ValueError: another ledger handle uses the same range of request numbers.
         """
         flow = self._count(ids, len(read_ids), size, 0 if self._by_key else len(read_ids))
-        reads = SentReads(flow, self._n_sent, deadline, size, scope, read_ids, deferred)
+        reads = SentReads(flow, self._n_sent, deadline, size, scope, read_ids, deferred, entries)
         self._reads.put(reads)
         return reads
 
     def call(
         self, ids: RequestIds, number: int, size: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
-        result: Callable[[Any], Any], deferred: "Deferred[Any]",
+        result: Callable[[Any], Any], deferred: "Deferred[Any]", what: str = "a request", patience: float = 0.0,
     ) -> None:  # fmt: skip
         """Record a request, neither an add nor a read, that is about to be sent.
 
         :param ids: allocates the request numbers of the ledger handle that sends it.
         :param number: its request number, by which the reply is matched.
         :param size: size in bytes of its frame.
-        :param ledger_id, entry_id, expected, result, deferred: the fields of :class:`.SentCall`.
+        :param ledger_id, entry_id, expected, result, deferred, what, patience: the fields of :class:`.SentCall`.
         :raises ValueError: another ledger handle uses the same range of request numbers.
         """
         flow = self._count(ids, 1, size, 1)
         self._calls[number] = SentCall(
-            flow, self._n_sent, deadline, size, ledger_id, entry_id, expected, result, deferred
+            flow, self._n_sent, deadline, size, ledger_id, entry_id, expected, result, deferred, what, patience
         )  # fmt: skip
 
     def _count(self, ids: RequestIds, count: int, size: int, expected_replies: int) -> SendingFlow:
@@ -369,7 +372,7 @@ class InFlight:
 
     # ---- requests that end without a reply -------------------------------------------------------------
 
-    def expire(self, now: float) -> Sequence[SentRequest]:
+    def expire(self, now: float) -> Sequence[EndedRequest]:
         """Remove the requests whose deadlines have passed.
 
         :param now: the time in seconds, of the same clock as the deadlines.
@@ -377,7 +380,7 @@ class InFlight:
         """
         return self._end(lambda sent: sent.deadline <= now)
 
-    def abandon(self, ids: RequestIds) -> Sequence[SentRequest]:
+    def abandon(self, ids: RequestIds) -> Sequence[EndedRequest]:
         """Remove the requests of a ledger handle (flow) that leaves the connection; late replies will be dropped.
 
         The id of the flow is not used again while a reply to one of its requests can still arrive.
@@ -393,7 +396,7 @@ class InFlight:
         self._release_if_over(flow)
         return ended
 
-    def clear(self) -> Sequence[SentRequest]:
+    def clear(self) -> Sequence[EndedRequest]:
         """Remove all requests, in order, because the connection is lost and no reply will come."""
         ended = self._end(lambda sent: True)
         self._adds.clear()
@@ -406,7 +409,7 @@ class InFlight:
         self._flows = {CONNECTION_FLOW: SendingFlow(self.own)}
         return ended
 
-    def _end(self, whether: Callable[[SentAdds | SentReads | SentCall], bool]) -> Sequence[SentRequest]:
+    def _end(self, whether: Callable[[SentAdds | SentReads | SentCall], bool]) -> Sequence[EndedRequest]:
         adds = [sent for sent in self._adds if sent.done is not None and whether(sent)]
         parts = [sent.give_up() for sent in adds]
         if self._by_key:
@@ -420,7 +423,7 @@ class InFlight:
         calls = {number: call for number, call in self._calls.items() if whether(call)}
         for number in calls:
             del self._calls[number]
-        ended: list[SentRequest] = [*parts, *reads, *calls.values()]
+        ended: list[EndedRequest] = [*parts, *reads, *calls.values()]
         self._release(*ended)
         return sorted(ended, key=attrgetter("order"))
 

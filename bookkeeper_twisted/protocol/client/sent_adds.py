@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from ...codec.runs import AddReplies
+from .request_errors import entries_text
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
 """``done(bookie_id, indexes, error)``: reports the outcome of one or more adds by their indexes in the sent batch.
@@ -215,7 +216,7 @@ class AddsPart:
     :ivar is_mistaken: whether the replies to these adds have other ledger or entry ids than the adds.
     """
 
-    __slots__ = ("flow", "order", "indexes", "count", "size", "done", "is_mistaken")
+    __slots__ = ("flow", "order", "indexes", "count", "size", "done", "is_mistaken", "_sent")
 
     def __init__(self, sent: SentAdds, indexes: Sequence[int], size: int, is_mistaken: bool = False) -> None:
         self.flow = sent.flow
@@ -225,6 +226,15 @@ class AddsPart:
         self.size = size
         self.done = sent.done
         self.is_mistaken = is_mistaken
+        self._sent = sent
+
+    @property
+    def asked(self) -> str:
+        """The name of the request in the text of an error, such as ``a read of ledger 5 entry 3``."""
+        ledger_ids, entry_ids = self._sent.ids_at(self.indexes)
+        if len(ledgers := set(ledger_ids)) > 1:
+            return f"adds of {self.count} entries of {len(ledgers)} ledgers"
+        return f"{'an add' if self.count == 1 else 'adds'} of {entries_text(ledger_ids[0], entry_ids)}"
 
 
 Answered = SentAdds | AddsPart

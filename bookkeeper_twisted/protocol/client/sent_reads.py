@@ -20,6 +20,7 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from ...codec.runs import ReadReply
+from .request_errors import entries_text
 
 NUMBERED = None
 """The *scope* of request numbers: outstanding V3 reads are found by the pair (NUMBERED, request number).
@@ -37,6 +38,8 @@ class SentReads:
     :ivar size: total size in bytes of their frames.
     :ivar scope: NUMBERED if the reads have request numbers, else the id of their ledger.
     :ivar ids: their request numbers, or else their entry ids.
+    :ivar entries: ledger id and entry ids of reads with request numbers; else None.
+    :cvar patience: seconds that the bookie may wait on purpose.
     """
 
     flow: Any
@@ -46,7 +49,15 @@ class SentReads:
     scope: int | None
     ids: Sequence[int]
     deferred: "Deferred[list[ReadReply]]"
+    entries: tuple[int, Sequence[int]] | None = None
     _replies: dict[int, ReadReply] = attrs.field(factory=dict, init=False)
+    patience: ClassVar[float] = 0.0
+
+    @property
+    def asked(self) -> str:
+        """The name of the request in the text of an error, such as ``a read of ledger 5 entry 3``."""
+        ledger_id, entry_ids = self.entries or (self.scope or 0, self.ids)
+        return f"{'a read' if len(entry_ids) == 1 else 'reads'} of {entries_text(ledger_id, entry_ids)}"
 
     @property
     def count(self) -> int:
@@ -162,6 +173,8 @@ class SentCall:
     :ivar size: size in bytes of its frame.
     :ivar expected: the class of its reply.
     :ivar result: called with the reply; returns the result of the request.
+    :ivar what: what the request is, for the text of an error.
+    :ivar patience: seconds that the bookie may wait on purpose.
     """
 
     flow: Any
@@ -173,4 +186,12 @@ class SentCall:
     expected: type
     result: Callable[[Any], Any]
     deferred: "Deferred[Any]"
+    what: str = "a request"
+    patience: float = 0.0
     count: ClassVar[int] = 1
+
+    @property
+    def asked(self) -> str:
+        """The name of the request in the text of an error, such as ``a read of ledger 5 entry 3``."""
+        ledger = f" of ledger {self.ledger_id}" if self.ledger_id >= 0 else ""
+        return f"{self.what}{ledger}" + (f" entry {self.entry_id}" if self.entry_id >= 0 else "")

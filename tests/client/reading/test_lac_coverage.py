@@ -69,7 +69,9 @@ class LacCoverageTests(SynchronousTestCase):
         reading = self._read()
         self.assertNoResult(reading)
         self.clock.advance(5.0)
-        self.failureResultOf(reading, RequestTimeoutError)
+        error = self.failureResultOf(reading, RequestTimeoutError).value
+        late = [f"bookie b{n} gave no reply in 5 s to read_lac of ledger {LEDGER} last entry" for n in (1, 2)]
+        self.assertEqual(str(error), f"too few bookies know the last add of ledger {LEDGER}: {'; '.join(late)}")
 
     def test_all_are_needed(self) -> None:
         """Where one bookie alone could have acknowledged, all must answer."""

@@ -73,7 +73,8 @@ class BatchTests(ReplicaCase):
             self.bookies[name].damage(LEDGER, 0)
             self.assertEqual(self.good(0), range(20))
         self.bookies["b2"].damage(LEDGER, 0)
-        self.failureResultOf(self.fetch(0), DigestMatchError)
+        error = self.failureResultOf(self.fetch(0), DigestMatchError).value
+        self.assertRegex(str(error), rf"^ledger {LEDGER} entry 0: .* \(bookie b.\); bookies asked: b0, b1, b2$")
 
     def test_damage_later(self) -> None:
         """What verified before a damaged entry is kept; the rest comes from another replica."""
@@ -108,7 +109,18 @@ class BatchTests(ReplicaCase):
         self.bookies["b1"].fail("read_batch", RequestTimeoutError)
         self.failureResultOf(self.fetch(20), NoSuchEntryError)
         self.bookies["b1"].fail("read_many", RequestTimeoutError)
-        self.failureResultOf(self.fetch(20), RequestTimeoutError)
+        error = self.failureResultOf(self.fetch(20), RequestTimeoutError).value
+        self.assertRegex(str(error), f"^ledger {LEDGER} entry 20: bookie b1: .*; bookies asked: b2, b0, b1$")
+
+    def test_time_out(self) -> None:
+        """The error of a read that no bookie answers says of what ledger and entry, how long, and who was asked."""
+        for name in ("b0", "b1", "b2"):
+            self.bookies[name].silent = True
+        fetched = self.fetch(0)
+        self.clock.pump([0.5] * 80)
+        error = self.failureResultOf(fetched, RequestTimeoutError).value
+        asked = f"read_many of ledger {LEDGER} entry 0; bookies asked: b0, b1, b2"
+        self.assertEqual(str(error), f"bookie b0 gave no reply in 5 s to {asked}")
 
     def test_deleted(self) -> None:
         """The error of a ledger that was deleted names the ledger and the bookie that says so."""

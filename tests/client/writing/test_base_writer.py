@@ -6,6 +6,7 @@ from bookkeeper_twisted.client.writing.base_writer import close_ledger
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
+    BookieHandleNotAvailableError,
     BookieIOError,
     LedgerClosedError,
     LedgerFencedError,
@@ -50,6 +51,12 @@ class DeferredSyncTests(WriterTestCase):
         self.settle()
         self.failureResultOf(forced, BookieIOError)
         self.assertEqual(self.writer.last_add_confirmed, -1)
+        self.bookies["b2"].up = False
+        forced = self.writer.force()
+        self.settle()
+        error = self.failureResultOf(forced, BookieHandleNotAvailableError).value
+        self.assertEqual(str(error), f"ledger {LEDGER}: no connection to b2")
+        self.bookies["b2"].up = True
         forced = self.writer.force()
         self.settle()
         self.successResultOf(forced)
@@ -90,7 +97,9 @@ class DeferredSyncTests(WriterTestCase):
         add = self.writer.append(b"b")
         self.settle()
         self.assertEqual(self.successResultOf(good), 0)
-        self.failureResultOf(add, WriteError)
+        error = self.failureResultOf(add, WriteError).value
+        text = "b1 failed, and bookies of a ledger with deferred sync cannot be replaced; no connection to b1"
+        self.assertEqual(str(error), f"ledger {LEDGER}: {text}")
         self.assertEqual((self.stored().state, self.stored().last_entry_id), (LedgerState.CLOSED, -1))
 
     def test_ended_while_forced(self) -> None:

@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.failed_bookies import RETRY_SECONDS, SPARE_SECONDS, FailedBookies
-from bookkeeper_twisted.errors import BookieIOError, NotEnoughBookiesError, RequestTimeoutError
+from bookkeeper_twisted.client.writing.failed_bookies import RETRY_SECONDS, SPARE_SECONDS, FailedBookies, of_ledger
+from bookkeeper_twisted.errors import BookieIOError, LedgerFencedError, NotEnoughBookiesError, RequestTimeoutError
 
 ENSEMBLE = ("b0", "b1", "b2")
 
@@ -42,6 +42,12 @@ class FailedBookiesTests(SynchronousTestCase):
         self.assertEqual(found, [RETRY_SECONDS, 0.25, None])
         self.assertIsNone(FailedBookies().pause(10.0, 0.0))
 
+    def test_errors_with_fields(self) -> None:
+        """An error whose class has fields is left as it is."""
+        self.failures.note("b1", BookieIOError())
+        fenced = LedgerFencedError(7)
+        self.assertIs(self.failures.explained(of_ledger(fenced, 7), ENSEMBLE, ENSEMBLE), fenced)
+
     def test_first_error(self) -> None:
         """The first error of a member is kept, until it is no member any more."""
         first, second = BookieIOError(), RequestTimeoutError("late")
@@ -49,7 +55,7 @@ class FailedBookiesTests(SynchronousTestCase):
         shortage = NotEnoughBookiesError("none")
         explained = self.failures.explained(shortage, ENSEMBLE, {"b1"})
         self.assertIs(explained.__cause__, first)
-        self.assertEqual(str(explained), f"none; b1: {first}")
+        self.assertEqual(str(explained), f"none; bookie b1: {first}")
         self.failures.changed(("b0", "s0", "b2"))
         self.assertEqual(str(self.failures.explained(shortage, ENSEMBLE, {"b1"})), "none")
         self.assertTrue(self.failures.note("b1", second))

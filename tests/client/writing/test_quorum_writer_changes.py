@@ -18,7 +18,7 @@ from bookkeeper_twisted.errors import (
 from bookkeeper_twisted.model import LedgerState
 
 from ...bounds import until
-from .quorum_case import QuorumTestCase
+from .quorum_case import LEDGER, QuorumTestCase
 
 
 class DuringAChangeTests(QuorumTestCase):
@@ -322,6 +322,8 @@ class QuorumTimeoutTests(QuorumTestCase):
         self.assertEqual(self.ends, [])
         self.clock.advance(0.5)
         self.assertEqual([type(e) for e in self.ends], [AddEntryQuorumTimeoutError])
+        missed = f"ledger {LEDGER} entry 0 had no ack quorum of 2 bookies in 10 s"
+        self.assertEqual(str(self.ends[0]), f"{missed}; bookies asked: {', '.join(self.names)}")
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_in_time(self) -> None:

@@ -27,7 +27,9 @@ class CauseTests(QuorumTestCase):
         failure = BookieHandleNotAvailableError("the connection was lost")
         self.bookies.answer("b1", failure)
         (error,) = self.ends
-        self.assertEqual(str(error), "no bookie can take the place of b1; b1: the connection was lost")
+        missed = f"ledger {LEDGER} entry 0 cannot reach its ack quorum of 2 bookies"
+        shortage = "no bookie can take the place of b1; bookie b1: the connection was lost"
+        self.assertEqual(str(error), f"{missed}: {shortage}")
         self.assertIs(error.__cause__, failure)
 
     def test_out_of_reach(self) -> None:

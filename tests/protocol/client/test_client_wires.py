@@ -85,7 +85,8 @@ class V3Tests(ConnectedTestCase):
             self.connection.dataReceived(len(reply).to_bytes(4, "big") + reply)
         for _, _, error in (*answers, *later):
             self.assertIsInstance(error, BookieHandleNotAvailableError)
-            self.assertIn("it acknowledged another entry", str(error))
+            text = f"it acknowledged another entry for an add of ledger {LEDGER} entry"
+            self.assertIn(f"bookie bookie:1 broke the protocol: {text}", str(error))
         counts = sorted((first, count) for first, count, _ in (*answers, *later))
         self.assertEqual(counts, [(0, 1), (1, 2), (3, 1)])
         self.assertTrue(self.transport.aborting)
@@ -152,11 +153,13 @@ class V3Tests(ConnectedTestCase):
         reading = self.connection.read(self.ids, LEDGER, [-1])
         self.asked()
         self.clock.pump([1.0] * 10)
-        self.failureResultOf(reading, RequestTimeoutError)
+        late = self.failureResultOf(reading, RequestTimeoutError).value
+        self.assertIn(f"gave no reply in 8 s to a read of ledger {LEDGER} last entry", str(late))
         self.clock.pump([1.0] * 56)
         self.assertNoResult(waiting)
         self.clock.pump([1.0] * 3)
-        self.failureResultOf(waiting, RequestTimeoutError)
+        late = self.failureResultOf(waiting, RequestTimeoutError).value
+        self.assertIn(f"gave no reply in 68 s to a long poll of ledger {LEDGER} entry 5", str(late))
 
     def test_cancelled_long_poll(self) -> None:
         """A long poll that was cancelled is forgotten; its reply is dropped."""

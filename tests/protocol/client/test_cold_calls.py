@@ -12,7 +12,13 @@ from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.v3.replies_out import encode_response
 from bookkeeper_twisted.codec.wires import V3
-from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, UnexpectedConditionError
+from bookkeeper_twisted.errors import (
+    BookieIOError,
+    NoSuchLedgerError,
+    RequestTimeoutError,
+    Status,
+    UnexpectedConditionError,
+)
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client import cold_calls
 from bookkeeper_twisted.protocol.client.cold_calls import ColdCall
@@ -109,4 +115,19 @@ class ColdCallTests(SynchronousTestCase):
         self.connection.ask(self.ids, cold_calls.read_lac(5)).addErrback(lambda _: None)
         reply = m.ReadLacResponse(request.header, Status.EOK, 5, b"", b"")
         self.connection.dataReceived(encode_response(reply))
-        self.failureResultOf(asked, UnexpectedConditionError)
+        error = self.failureResultOf(asked, UnexpectedConditionError).value
+        self.assertEqual(str(error), "bookie bookie:1 answered a sync of ledger 5 with ErrorResponse")
+
+    def test_time_outs(self) -> None:
+        """The error of a call that is not answered says what was asked for."""
+        calls = (
+            cold_calls.read_lac(5), cold_calls.write_lac(5, b"k" * 20, 9, PACKET), cold_calls.force(5),
+            cold_calls.list_entries(5), cold_calls.bookie_info(),
+        )  # fmt: skip
+        asked = [self.connection.ask(self.ids, call) for call in calls]
+        self.clock.pump([1.0] * 6)
+        found = [self.failureResultOf(each, RequestTimeoutError).getErrorMessage() for each in asked]
+        self.assertEqual(found, [f"bookie bookie:1 gave no reply in 5 s to {what}" for what in (
+            "a read of the LAC of ledger 5", "an explicit LAC of ledger 5", "a sync of ledger 5",
+            "a list of the entries of ledger 5", "a request for its disk space",
+        )])  # fmt: skip

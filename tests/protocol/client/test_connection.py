@@ -123,10 +123,10 @@ class ConnectionTests(ConnectedTestCase):
         self.failureResultOf(reading, BadRequestError)
 
     def test_time_outs(self) -> None:
-        """Adds and reads have their own time-outs; the connection stays."""
+        """Adds and reads have their own time-outs, whose errors say what was asked for; the connection stays."""
         answers = self.add(run_of(0, 2))
-        reading = self.connection.read(self.ids, LEDGER, [0])
-        batch = self.connection.read_batch(self.ids, LEDGER, 0, 1, 1)
+        reading = self.connection.read(self.ids, LEDGER, [0, 3])
+        batch = self.connection.read_batch(self.ids, LEDGER, 2, 1, 1)
         self.asked()
         self.clock.pump([0.5] * 7)
         self.assertEqual(answers, [])
@@ -134,8 +134,12 @@ class ConnectionTests(ConnectedTestCase):
         self.assertEqual([(f, n, type(e)) for f, n, e in answers], [(0, 2, RequestTimeoutError)])
         self.assertNoResult(reading)
         self.clock.pump([0.5] * 8)
-        self.failureResultOf(reading, RequestTimeoutError)
-        self.failureResultOf(batch, RequestTimeoutError)
+        found = [self.failureResultOf(each, RequestTimeoutError).getErrorMessage() for each in (reading, batch)]
+        self.assertEqual([str(answers[0][2]), *found], [
+            f"bookie bookie:1 gave no reply in 4 s to adds of ledger {LEDGER} entries 0 to 1",
+            f"bookie bookie:1 gave no reply in 8 s to reads of ledger {LEDGER} entries 0 to 3",
+            f"bookie bookie:1 gave no reply in 8 s to a batch read of ledger {LEDGER} entry 2",
+        ])  # fmt: skip
         self.assertFalse(self.transport.disconnecting)
 
     def test_held_up(self) -> None:

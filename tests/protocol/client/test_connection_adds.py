@@ -253,6 +253,7 @@ class KeysInUseTests(MixedCase):
         ((indexes, error),) = mixed[1:]
         self.assertEqual(sorted(indexes), [0, 2, 3])
         self.assertIsInstance(error, RequestTimeoutError)
+        self.assertRegex(str(error), "^bookie bookie:1 gave no reply in 4 s to adds of 3 entries of 3 ledgers$")
         self.assertFalse(self.transport.disconnecting)
         self.assert_nothing_is_left()
         self.assertFalse(self.can_add(_adds(KEYS[:1])))
