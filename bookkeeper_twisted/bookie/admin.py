@@ -281,7 +281,7 @@ class EntryLogSpace:
     :ivar directory: path of the ``current`` directory that contains the log.
     :ivar n_bytes: size in bytes of all entries in the log.
     :ivar live: size in bytes of the entries of existing ledgers; the other bytes are dead: a compaction or the deletion
-        of the log frees them.
+        of the log frees them.  Entries of :class:`DeletedLedgers` are dead, too.
     :ivar major, minor: whether a major or minor compaction that begins now would copy the live entries of the log, and
         so free its dead bytes.
     """
@@ -292,6 +292,36 @@ class EntryLogSpace:
     live: int
     major: bool = False
     minor: bool = False
+
+
+@attrs.frozen
+class DeletedLedgers:
+    """The local ledgers that are deleted in metadata; the next garbage collection deletes them here.
+
+    :ivar count: number of these ledgers, when metadata was last read.
+    :ivar read_at: when metadata was last read, in seconds since the epoch; None if it was never read for this purpose.
+        Then only the ledgers that garbage collections have deleted are known.
+    :ivar unread_since: the time since which metadata cannot be read, in seconds since the epoch; None if it can be.
+        Ledgers that were deleted later are unknown.
+    :ivar reason: why metadata cannot be read; empty if it can be.
+    """
+
+    count: int = 0
+    read_at: float | None = None
+    unread_since: float | None = None
+    reason: str = ""
+
+
+@attrs.frozen
+class SpaceForecast:
+    """The entry logs of a bookie as a garbage collection that begins now would find them.
+
+    :ivar logs: the complete entry logs, to which no more entries are written.
+    :ivar deleted: the ledgers that it would delete first; their entries count as dead in ``logs``.
+    """
+
+    logs: tuple[EntryLogSpace, ...]
+    deleted: DeletedLedgers
 
 
 @attrs.frozen
@@ -340,8 +370,11 @@ class IBackgroundWork(ISpeedLimits):
     def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
         """List the entry logs of all ledger directories."""
 
-    def log_space() -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure each complete entry log (to which no more entries are written), and say which are to be compacted."""
+    def log_space() -> "Deferred[SpaceForecast]":
+        """Measure each complete entry log as a garbage collection that begins now would find it.
+
+        Ledgers that are deleted in metadata count as deleted.  If metadata cannot be read, the result says so.
+        """
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log.

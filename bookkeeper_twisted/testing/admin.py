@@ -15,6 +15,7 @@ from ..bookie.admin import (
     BookieState,
     CollectionStatus,
     CompactionStatus,
+    DeletedLedgers,
     DirectoryUsage,
     DirectoryWork,
     EntryLogFile,
@@ -24,6 +25,7 @@ from ..bookie.admin import (
     LastLogMark,
     Phase,
     ScrubStatus,
+    SpaceForecast,
     StoredFiles,
     WorkProgress,
 )
@@ -61,6 +63,7 @@ class FakeBackgroundWork:
     :ivar cancelled: number of requests to cancel a compaction.
     :ivar scrubs: number of requested scrubs.
     :ivar logs: for each entry log (by its id), the number of bytes of each ledger in it (by ledger id).
+    :ivar deleted: what the measurement of entry logs says of deleted ledgers.
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -79,6 +82,7 @@ class FakeBackgroundWork:
     damaged: Mapping[str, str] = attrs.field(factory=dict)
     findings: tuple[DamagedEntries, ...] = ()
     logs: Mapping[int, Mapping[int, int]] = attrs.field(factory=lambda: {0: {7: 100, 8: 50}, 10: {7: 20}})
+    deleted: DeletedLedgers = attrs.field(factory=lambda: DeletedLedgers(1, _BEGAN))
     adaptive: AdaptiveStatus = attrs.field(factory=lambda: AdaptiveStatus(0.0, 1.0, None))
     rates: dict[str, Rate] = attrs.field(factory=lambda: {"gc-metadata": Rate(1000), "scrub": Rate(bytes=10_000_000)})
 
@@ -122,7 +126,7 @@ class FakeBackgroundWork:
         sizes = {log_id: 1024 + sum(ledgers.values()) for log_id, ledgers in self.logs.items()}
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 
-    def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
+    def log_space(self) -> "Deferred[SpaceForecast]":
         """Return the numbers of live and dead bytes in all entry logs, and which of the logs are to be compacted.
 
         As a fixed rule of this fake, ledger 8 counts as deleted, so its bytes are dead.
@@ -132,9 +136,8 @@ class FakeBackgroundWork:
             for log_id, ledgers in self.logs.items()
         ]
         major, minor = [candidates(logs, kind.threshold) for kind in (self.collection().major, self.collection().minor)]
-        return succeed(
-            [EntryLogSpace(_DIRECTORY, log.log_id, log.size, log.live, log in major, log in minor) for log in logs]
-        )
+        found = [EntryLogSpace(_DIRECTORY, log.log_id, log.size, log.live, log in major, log in minor) for log in logs]
+        return succeed(SpaceForecast(tuple(found), self.deleted))
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, including deleted ledgers.

@@ -179,6 +179,7 @@ class ConsoleStatesTests(TestCase):
         logs = {
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
             "major": {"logs": 1, "freed": 1 << 30, "copied": 1 << 30}, "minor": {"logs": 0, "freed": 0, "copied": 0},
+            "deletedLedgers": {"count": 3, "read": 1_700_000_000, "unreadSince": 1_700_000_005, "reason": "away"},
         }  # fmt: skip
         for waited_for, verdict in ((TURN, "the network: "), (QUEUE, "the queue: "), (ROOM, "the queue: ")):
             request = SlowRequest(1.0, "ADD_ENTRY", "c", 7, 0, 1, 2500.0, waited_for)
@@ -193,6 +194,8 @@ class ConsoleStatesTests(TestCase):
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
+        self.visit.wait("#deleted-ledgers", "3 are deleted in metadata (read 2023-11-1")
+        self.visit.wait("#deleted-ledgers strong", "metadata cannot be read since 2023-11-1")
 
     async def test_many_tabs(self) -> None:
         """Any number of tabs shows the console, as hidden ones hold no connection; a tab goes on when it is shown."""

@@ -148,15 +148,46 @@ PLANTS = (
         "(errno.EIO, errno.ENOENT)", "(errno.ENOENT,)", _COPYING, where="",
     ),
     Plant(
-        "a compaction is said to copy damaged logs", "bookie/maintenance/control.py",
+        "a compaction is said to copy damaged logs", "bookie/maintenance/forecast.py",
         "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
         "[log for log in logs if log.live and log.share(options.target_size) < kind.threshold]", _FORECAST,
-        where="BackgroundControl._log_space",
+        where="SpaceForecaster._measure",
     ),
     Plant(
-        "small logs are not said to be merged", "bookie/maintenance/control.py",
+        "what is deleted in metadata alone counts as live", "bookie/maintenance/forecast.py",
+        "directory.log_usage_without(sorted(deleted))", "directory.log_usage()", _FORECAST,
+        where="SpaceForecaster._measure",
+    ),
+    Plant(
+        "ledgers that were collected are said to be collected next", "bookie/maintenance/forecast.py",
+        "self._ledgers.present(await self._deleted.latest() or ())", "await self._deleted.latest() or frozenset()",
+        _FORECAST, where="SpaceForecaster.measure",
+    ),
+    Plant(
+        "all ledgers count as dead if the store is of another cluster", "bookie/maintenance/ledger_collector.py",
+        "await self._confirm_cluster()", "", _FORECAST, where="LedgerCollector.deleted",
+    ),
+    Plant(
+        "metadata that cannot be read are not said to be old", "bookie/maintenance/forecast.py",
+        "reading.unread_since if reason else None", "None", _FORECAST, where="SpaceForecaster._told_of",
+    ),
+    Plant(
+        "metadata that do not answer are waited for", "bookie/maintenance/latest_reading.py",
+        "reading.wait().addTimeout(PATIENCE, self._clock)", "reading.wait()", _FORECAST, where="LatestReading.latest",
+    ),
+    Plant(
+        "metadata are read anew for each request", "bookie/maintenance/latest_reading.py",
+        "now - self.read_at < self._kept", "False", _FORECAST, where="LatestReading.latest",
+    ),
+    Plant(
+        "rows of a deleted ledger after the first of them count as live", "storage/maintenance/log_space.py",
+        "index.page((ledger_id, last.first), _STEP_ROWS) if last.ledger_id == ledger_id else []", "[]",
+        ["tests.storage.maintenance.test_log_space"], where="LogSpace.bytes_of",
+    ),
+    Plant(
+        "small logs are not said to be merged", "bookie/maintenance/forecast.py",
         "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
-        "directory.logs_to_compact(logs, kind.threshold, 0)", _FORECAST, where="BackgroundControl._log_space",
+        "directory.logs_to_compact(logs, kind.threshold, 0)", _FORECAST, where="SpaceForecaster._measure",
     ),
     Plant(
         "a log that cannot be read is compacted because it seems small", "bookie/maintenance/maintained.py",

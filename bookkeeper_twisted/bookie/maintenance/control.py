@@ -18,11 +18,12 @@ from ..admin import (
     CompactionStatus,
     DirectoryWork,
     EntryLogFile,
-    EntryLogSpace,
     IBackgroundWork,
     ScrubStatus,
+    SpaceForecast,
     WorkProgress,
 )
+from .forecast import SpaceForecaster
 from .garbage_collector import CompactionKind
 from .maintained import MaintainedDirectory
 from .maintenance import COMPACTION_READ, COMPACTION_WRITE, SCRUB, Maintenance
@@ -46,6 +47,7 @@ class BackgroundControl:
         self._limits = SpeedLimits(maintenance.throttles, maintenance.adaptive)
         self._clock = clock
         self._indexes = indexes
+        self._forecaster = SpaceForecaster(maintenance.directories, maintenance.ledgers, self._collector, clock)
 
     # -- garbage collection --
 
@@ -128,23 +130,9 @@ class BackgroundControl:
             found += [EntryLogFile(directory.storage.path, log_id, n_bytes) for log_id, n_bytes in files]
         return found
 
-    def log_space(self) -> "Deferred[Sequence[EntryLogSpace]]":
-        """Measure each complete entry log (to which no more entries are written), and say which are to be compacted."""
-        return Deferred.fromCoroutine(self._log_space())
-
-    async def _log_space(self) -> Sequence[EntryLogSpace]:
-        found, options = [], self._collector.options
-        for directory in self._maintenance.directories:
-            logs = await directory.log_usage()
-            major, minor = [
-                {log.log_id for log in directory.logs_to_compact(logs, kind.threshold, options.target_size)}
-                for kind in (options.major, options.minor)
-            ]
-            found += [
-                EntryLogSpace(directory.path, log.log_id, log.size, log.live, log.log_id in major, log.log_id in minor)
-                for log in logs
-            ]
-        return found
+    def log_space(self) -> "Deferred[SpaceForecast]":
+        """Measure each complete entry log as a garbage collection that begins now would find it."""
+        return Deferred.fromCoroutine(self._forecaster.measure())
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, from its ledgers map or else from the index."""

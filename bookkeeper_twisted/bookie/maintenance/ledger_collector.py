@@ -12,7 +12,7 @@ ledger, reads the metadata again, and deletes the local copy, but keeps the fenc
 adds to the ledger, because autorecovery may write a replica here later.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -110,15 +110,38 @@ class LedgerCollector:
         if count:
             raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
+    async def deleted(self) -> frozenset[int]:
+        """Return the local ledgers that do not exist in metadata, and that :meth:`run` would therefore delete.
+
+        Unlike :meth:`run`, list the suspects a second time instead of reading the metadata of each one.
+        Over-replicated ledgers are not included.
+
+        :raises MetadataError: metadata could not be read.
+        """
+        suspects = await self._suspects()
+        if not suspects:
+            return frozenset()
+        await self._confirm_cluster()
+        await self._operations.acquire(user=_USER)
+        await self._ledgers.sync()
+        return frozenset(await self._unlisted(suspects))
+
+    def present(self, ledger_ids: Iterable[int]) -> frozenset[int]:
+        """Return those of ``ledger_ids`` that this bookie stores."""
+        return frozenset(ledger_id for ledger_id in ledger_ids if self._storage.ledger(ledger_id) is not None)
+
     async def _suspects(self) -> list[int]:
         """Return the ids of local ledgers that the metadata store does not list: they may have been deleted."""
-        local = self._storage.ledger_ids()
-        suspects: list[int] = []
+        return await self._unlisted(self._storage.ledger_ids())
+
+    async def _unlisted(self, local: Sequence[int]) -> list[int]:
+        """Return those of the sorted ``local`` ledgers that the metadata store does not list."""
+        unlisted: list[int] = []
         for begin in range(0, len(local), _PAGE):
             page = local[begin : begin + _PAGE]
             listed = await self._listed(page)
-            suspects += [ledger_id for ledger_id in page if ledger_id not in listed]
-        return suspects
+            unlisted += [ledger_id for ledger_id in page if ledger_id not in listed]
+        return unlisted
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
         """List the ledgers of the cluster; return the ids of those ``local`` ledgers that are in the list."""

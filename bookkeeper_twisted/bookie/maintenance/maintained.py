@@ -1,8 +1,10 @@
 """Runs the maintenance of one ledger directory or journal on its maintenance thread, in short function calls."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
@@ -17,6 +19,7 @@ from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
 from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
+_LEDGERS = 100
 _LEAST_STEP = 64 * 1024
 _COUNTED_STEP = 1024 * 1024  # maximum number of bytes of a step if the speed limits count only entries
 
@@ -110,6 +113,16 @@ class MaintainedDirectory:
         """
         sealed = await self.in_flush_thread(self.space.sealed_logs)
         return await self.in_thread(self.space.usage, sealed)
+
+    async def log_usage_without(self, deleted: Sequence[int]) -> list[LogUsage]:
+        """Measure the completed entry logs as :meth:`log_usage` does, as if the ``deleted`` ledgers were not stored.
+
+        :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
+        """
+        usage, dead = await self.log_usage(), Counter[int]()
+        for begin in range(0, len(deleted), _LEDGERS):
+            dead.update(await self.in_thread(self.space.bytes_of, deleted[begin : begin + _LEDGERS]))
+        return [attrs.evolve(log, live=max(log.live - dead[log.log_id], 0)) for log in usage]
 
     def logs_to_compact(self, logs: Iterable[LogUsage], threshold: float, target_size: int) -> list[LogUsage]:
         """Return those of the completed ``logs`` that a compaction copies, in its order; damaged logs are left out.

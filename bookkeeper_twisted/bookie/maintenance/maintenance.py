@@ -57,6 +57,7 @@ class Maintenance:
     :ivar directories: the ledger directories, with the threads for their maintenance.
     :ivar throttles: the speed limits of the services.
     :ivar adaptive: slows the services down while clients wait longer than ``latency_bound``.
+    :ivar ledgers: deletes the local copies of ledgers that are deleted in metadata.
     :ivar collector: runs garbage collections and compactions.
     :ivar scrubber: verifies the stored entries.
     """
@@ -77,7 +78,7 @@ class Maintenance:
         self.directories = [
             MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
         ]
-        self._ledgers = LedgerCollector(
+        self.ledgers = LedgerCollector(
             engine.bookie, storage, cluster, engine.checkpointer.checkpoint_all, clock, throttles.get(GC_METADATA),
             metrics, options.over_replicated_wait,
         )  # fmt: skip
@@ -93,7 +94,7 @@ class Maintenance:
             )
             for directory, collector in zip(self.directories, logs, strict=True)
         ]
-        self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
+        self.collector = GarbageCollector(clock, self.ledgers, logs, compactors, metrics, options.collector)
 
         metrics.watch_damage(lambda: sum(len(directory.damaged) for directory in self.directories))
 
@@ -126,7 +127,7 @@ class Maintenance:
         """
         before, self._options = self._options, options
         self.collector.change(options.collector)
-        self._ledgers.over_replicated_wait = options.over_replicated_wait
+        self.ledgers.over_replicated_wait = options.over_replicated_wait
         self.scrubber.change(options.scrub_interval)
         for name, rate in options.rates.items():
             if rate != before.rates.get(name):

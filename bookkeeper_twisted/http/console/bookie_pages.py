@@ -75,7 +75,8 @@ class BookiePages:
     )  # fmt: skip
     async def _entry_logs(self, request: ApiRequest) -> Answer:
         page, work = request.number("page", 1), self._admin.background()
-        logs = await work.log_space()
+        forecast = await work.log_space()
+        logs, deleted = forecast.logs, forecast.deleted
         dead = [log for log in logs if not log.live]
         return json_answer(
             {
@@ -85,6 +86,10 @@ class BookiePages:
                 "deletable": sum(log.n_bytes for log in dead),
                 "major": attrs.asdict(compaction_gain([log for log in logs if log.major])),
                 "minor": attrs.asdict(compaction_gain([log for log in logs if log.minor])),
+                "deletedLedgers": {
+                    "count": deleted.count, "read": deleted.read_at, "unreadSince": deleted.unread_since,
+                    "reason": deleted.reason,
+                },
                 "page": [
                     [log.directory, log.log_id, log.n_bytes, log.live]
                     for log in logs[(page - 1) * LOGS_A_PAGE : page * LOGS_A_PAGE]

@@ -2,6 +2,7 @@
 
 import posixpath
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
@@ -9,6 +10,7 @@ from ...errors import DamageError
 from ..directory_storage import DirectoryStorage
 from ..entry_log import format as layout
 from ..entry_log.scan import LogScan
+from ..index.rows import row_bytes
 from ..interfaces import IFileSystem
 from ..ledger_dirs import ENTRY_LOG_SUFFIX, entry_log_ids, entry_log_name
 from .plan import LogUsage
@@ -55,6 +57,24 @@ class LogSpace:
             return LogUsage(log_id, self._record_bytes(log_id), live)
         except OSError as error:
             return LogUsage(log_id, live, live, str(error))
+
+    def bytes_of(self, ledger_ids: Sequence[int]) -> Counter[int]:
+        """Return, for each log, how many bytes the index refers to of all ledgers in ``ledger_ids`` together.
+
+        Called on the maintenance thread.
+
+        :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
+        """
+        found, index = Counter[int](), self.directory.index
+        for ledger_id in ledger_ids:
+            rows = index.page((ledger_id - 1, _MAX_ID), _STEP_ROWS)
+            while rows:
+                for row in rows:
+                    if row.ledger_id == ledger_id:
+                        found[row.log_id] += row_bytes(row)
+                last = rows[-1]
+                rows = index.page((ledger_id, last.first), _STEP_ROWS) if last.ledger_id == ledger_id else []
+        return found
 
     def missing(self) -> dict[str, int]:
         """Return the path of each missing log to which index rows refer, with the number of entries of these rows.

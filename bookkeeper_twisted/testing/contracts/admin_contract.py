@@ -203,7 +203,7 @@ class BookieAdminContract(SynchronousTestCase):
     def test_live_space(self) -> None:
         """No entry log has more live bytes than bytes in total."""
         self.store_entries()
-        for log in self.settled(self.admin.background().log_space()):
+        for log in self.settled(self.admin.background().log_space()).logs:
             self.assertTrue(0 <= log.live <= log.n_bytes, log)
 
     def test_scrub(self) -> None:

@@ -63,6 +63,9 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
         self.executor.drain()
+        if not deferred.called:
+            self.world.reactor.advance(0.01)  # the limit of reads of metadata
+            self.settle()
         return self.successResultOf(deferred)
 
     def test_starting(self) -> None:

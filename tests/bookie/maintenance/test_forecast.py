@@ -3,11 +3,16 @@
 import errno
 from collections.abc import Sequence
 
-from bookkeeper_twisted.bookie.admin import EntryLogSpace
+from twisted.internet.defer import Deferred
+
+from bookkeeper_twisted.bookie.admin import DeletedLedgers, EntryLogSpace, SpaceForecast
 from bookkeeper_twisted.bookie.maintenance.control import BackgroundControl
+from bookkeeper_twisted.bookie.maintenance.forecast import KNOWN_SECONDS
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.latest_reading import PATIENCE
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB
 from bookkeeper_twisted.bookie.maintenance.progress import Progress
+from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.limits.ratelimit import Rate
 
 from .test_garbage_collector import MAJOR, CollectorCase
@@ -19,12 +24,21 @@ NONE = CompactionKind(0.0, 0)
 class ForecastTests(CollectorCase):
     """What an operator is told about a compaction that has not begun."""
 
+    def setUp(self) -> None:
+        super().setUp()
+        self.control = BackgroundControl(self.life.maintenance, self.life.clock, ())
+
+    def _forecast(self) -> SpaceForecast:
+        """What is told, after the longest wait for metadata if these do not answer."""
+        measured = self.control.log_space()
+        self.life.drain()
+        if not measured.called:
+            self.life.wait(PATIENCE)
+        return self.successResultOf(measured)
+
     def _told(self) -> Sequence[EntryLogSpace]:
         """What is told about the sealed logs."""
-        found: list[EntryLogSpace] = []
-        BackgroundControl(self.life.maintenance, self.life.clock, ()).log_space().addCallback(found.extend)
-        self.life.drain()
-        return found
+        return self._forecast().logs
 
     def _check(self, number: int, options: CollectorOptions) -> None:
         """A major compaction copies as many logs as are to be copied before it begins, and no others."""
@@ -89,3 +103,73 @@ class ForecastTests(CollectorCase):
         self._delete()
         self.collector.change(CollectorOptions(100, MAJOR, NONE))
         self.assertEqual([(log.major, log.minor) for log in self._told()], [(False, True)] * 2)
+
+    def test_deleted(self) -> None:
+        """What a run frees is known before it begins, although nothing here knows yet which ledgers are deleted."""
+        self.collector.change(CollectorOptions(100, NONE, MAJOR))
+        told = self._forecast()
+        self.assertEqual(told.deleted, DeletedLedgers(2, self.life.clock.seconds()))
+        live = sum(log.live for log in told.logs if log.major)
+        freed = sum(log.n_bytes for log in told.logs if log.major or not log.live) - live
+        self.assertGreater(live, 0)
+        self._delete()
+        self.assertEqual(self._told(), told.logs)
+        self.assertEqual(self._forecast().deleted.count, 0)
+        before = sum(log.n_bytes for log in self._told())
+        self.life.collect()
+        # the copy ends with some bytes to align it
+        self.assertTrue(0 <= freed - (before - sum(log.n_bytes for log in self._told())) < 512)
+
+    def test_deleted_once_more(self) -> None:
+        """The list of deleted ledgers is used again for some seconds, then read anew."""
+        self._forecast()
+        calls = len(self.life.ledgers.calls)
+        self.life.delete(3)
+        self.assertEqual((self._forecast().deleted.count, len(self.life.ledgers.calls)), (2, calls))
+        self.life.wait(KNOWN_SECONDS)
+        self.assertEqual(self._forecast().deleted, DeletedLedgers(3, KNOWN_SECONDS))
+
+    def test_all_deleted(self) -> None:
+        """A log whose ledgers are all deleted is one without live bytes."""
+        self.life.delete(3, 4)
+        self.assertEqual({(log.live, log.major) for log in self._told()}, {(0, False)})
+
+    def test_other_cluster(self) -> None:
+        """A store of another cluster lists none of the ledgers here: none is said to be deleted."""
+        self.life.cluster_id = "other"
+        found = self._forecast().deleted
+        self.assertEqual((found.count, found.read_at, found.unread_since), (0, None, 0.0))
+        self.assertIn("cluster other", found.reason)
+
+    def test_unread(self) -> None:
+        """While metadata cannot be read, the last list is used; it is said since when, and why."""
+
+        async def fail() -> None:
+            raise MetadataError("away")
+
+        self._forecast()
+        self.life.wait(10)
+        self.life.ledgers.sync = fail  # type: ignore[method-assign]
+        self.assertEqual(self._forecast().deleted, DeletedLedgers(2, 0.0, 10.0, "away"))
+        self.life.wait(10)
+        self.assertEqual(self._forecast().deleted, DeletedLedgers(2, 0.0, 10.0, "away"))
+        del self.life.ledgers.sync  # type: ignore[method-assign]
+        self.assertEqual(self._forecast().deleted, DeletedLedgers(2, 20.0))
+
+    def test_late(self) -> None:
+        """Metadata that do not answer are not waited for; one request to them is enough for all who ask meanwhile."""
+        calls: list[Deferred[None]] = []
+
+        async def wait() -> None:
+            calls.append(Deferred())
+            await calls[-1]
+
+        self.life.ledgers.sync = wait  # type: ignore[method-assign]
+        for seconds in (PATIENCE, 2 * PATIENCE):
+            found = self._forecast()
+            reason = f"no answer for {seconds:.0f} s, of the store or of the speed limit gc-metadata"
+            self.assertEqual(found.deleted, DeletedLedgers(0, None, 0.0, reason))
+            self.assertTrue(found.logs)
+        (late,) = calls
+        late.callback(None)
+        self.assertEqual(self._forecast().deleted, DeletedLedgers(2, 2 * PATIENCE))

@@ -116,6 +116,8 @@ class BookiePagesTests(BookieConsoleCase):
         self.assertEqual((found["bytes"], found["live"], found["deletable"]), (240, 120, 70))
         self.assertEqual(found["major"], {"logs": 1, "freed": 50, "copied": 100})
         self.assertEqual(found["minor"], {"logs": 0, "freed": 0, "copied": 0})
+        known = {"count": 1, "read": self.admin.work.deleted.read_at, "unreadSince": None, "reason": ""}
+        self.assertEqual(found["deletedLedgers"], known)
         self.admin.work.logs = {number: {7: 1} for number in range(LOGS_A_PAGE + 1)}
         self.assertEqual([len(self.json(f"entry_logs?page={n}")["page"]) for n in (1, 2, 3)], [LOGS_A_PAGE, 1, 0])
 

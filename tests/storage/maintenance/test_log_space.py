@@ -4,6 +4,7 @@ import errno
 from collections.abc import Sequence
 
 from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.storage.index.rows import row_bytes
 from bookkeeper_twisted.storage.interfaces import IndexBatch
 from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
 from bookkeeper_twisted.storage.maintenance.plan import LogUsage
@@ -39,6 +40,14 @@ class LogSpaceTests(CopyCase):
         self.storage.forget([1], 1)
         checkpoint(self.storage)
         self.assertEqual([log.live for log in self.space.usage([0, 1])], [5 * 56, 0])
+
+    def test_bytes_of(self) -> None:
+        """The bytes of some ledgers in each log are those that die with the ledgers; also of many rows of one."""
+        self.assertEqual(self.space.bytes_of([1]), {0: 6 * 56, 1: 4 * 56})
+        self.assertEqual(self.space.bytes_of([0, 2, 7]), {0: 5 * 56})
+        self.assertEqual(self.space.bytes_of([]), {})
+        self.directory.index.commit(IndexBatch(runs=[row(7, 2 * n, 2 * n, log_id=n % 2) for n in range(200)]))
+        self.assertEqual(self.space.bytes_of([7]), {log_id: 100 * row_bytes(row(7, 0, 0)) for log_id in (0, 1)})
 
     def test_missing(self) -> None:
         """A log that rows refer to and that is not there is found, with its live entries; one without any is not."""

@@ -2,7 +2,7 @@
 
 import { download, get, send } from "/console/connection.js";
 import { facts, h, part, picture, smallTable, svg } from "/console/elements.js";
-import { ago, bytes, count, duration, percent } from "/console/format.js";
+import { ago, bytes, count, duration, percent, time } from "/console/format.js";
 import { ownerOf } from "/console/page_ledgers.js";
 import { LongTable } from "/console/table.js";
 
@@ -291,6 +291,7 @@ export const logs = {
           ["a major compaction", h("strong", { id: "gain-major" }, gain(first.major))],
           ["a minor compaction", gain(first.minor)],
           ["a collection alone", `deletes logs without live bytes: ${bytes(first.deletable)}`],
+          ["deleted ledgers", h("span", { id: "deleted-ledgers" }, ...deletedLedgers(first.deletedLedgers))],
         ]),
         space(first),
         h(
@@ -309,6 +310,15 @@ export const logs = {
     return null;
   },
 };
+
+/** What is known of ledgers that are deleted in metadata and not yet here. */
+function deletedLedgers({ count: number, read, unreadSince, reason }) {
+  const known = read
+    ? `${count(number)} are deleted in metadata (read ${ago(read)}): they count as dead, and the next collection deletes them`
+    : "those that collections have deleted count as dead";
+  const later = `metadata cannot be read since ${time(unreadSince)}: ${reason}; what was deleted since then is not counted`;
+  return unreadSince ? [`${known}; `, h("strong", { class: "warn" }, later)] : [known];
+}
 
 /** Live and dead space of each log as a column; of many logs, neighbours share a column. */
 function space(answer) {
