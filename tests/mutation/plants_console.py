@@ -182,8 +182,8 @@ PLANTS = (
     ),
     Plant(
         "a damaged replica counts as valid", "http/console/replicas.py",
-        'Replica(bookie_id, f"wrong digest: {error.detail}", stored[payload_at:])', "Replica(bookie_id, _OK, stored)",
-        _SEARCHED, where="judged",
+        'Replica(bookie_id, f"wrong digest: {error.detail}", _DAMAGED, stored[payload_at:])',
+        "Replica(bookie_id, _OK, _OK, stored)", _SEARCHED, where="judged",
     ),
     Plant(
         "a damaged replica is compared with its head", "http/console/replicas.py", "stored[payload_at:]", "stored",

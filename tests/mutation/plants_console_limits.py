@@ -232,6 +232,19 @@ PLANTS = (
         "at - events[end].at <= events[begin - 1].at - at", "False", _FOUND, where="nearest",
     ),
     Plant(
+        "a replica that cannot be asked for is damaged", "http/console/replicas.py",
+        "_DAMAGED if isinstance(stored, BookieIOError) else _UNKNOWN", "_DAMAGED",
+        ["tests.http.console.test_replicas"], where="judged",
+    ),
+    Plant(
+        "an entry that is not written yet is lost", "http/console/replicas.py",
+        "each.outcome == _MISSING and may_lack", "False", ["tests.http.console.test_replicas"], where="compared",
+    ),
+    Plant(
+        "an entry behind the end of a closed ledger may not be written yet", _LEDGERS,
+        "metadata.closed and may_lack", "False", _SEARCHED, where="LedgerPages._entry",
+    ),
+    Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),

@@ -224,7 +224,14 @@ class LedgerPages:
         replicas = [
             judged(bookie_id, await result.wait(), digester, ledger_id, entry_id) for bookie_id, result in asked.items()
         ]
-        return json_answer({"ledger": ledger_id, "entry": entry_id, **compared(replicas)})
+        may_lack = entry_id >= metadata.segments[-1].first_entry_id
+        if metadata.closed:
+            may_lack = entry_id > metadata.last_entry_id
+        found = {"ledger": ledger_id, "entry": entry_id, **compared(replicas, may_lack=may_lack)}
+        if metadata.closed and may_lack:
+            end = "has no entry" if is_empty(metadata) else f"ends with entry {metadata.last_entry_id}"
+            found |= {"verdict": f"there is no entry {entry_id}: the ledger is closed and {end}", "level": "unknown"}
+        return json_answer(found)
 
 
 async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_id: int) -> bytes | BookKeeperError:

@@ -148,13 +148,20 @@ class LedgerTests(ConsoleClusterCase):
         self.assertEqual((damaged["same"], damaged["differsAt"] is None, whole["verdict"]), (False, False, "ok"))
         self.cluster.bookies[second].up = False
         found = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")
-        self.assertEqual((found["verdict"], found["replicas"][1]["hex"]), ("no replica is valid", None))
+        self.assertEqual((found["verdict"], found["replicas"][1]["hex"]), (
+            f"no replica that could be read is valid; 1 of 2 replicas could not be asked for: {second}", None))
 
     def test_no_entry(self) -> None:
         """Entries and ledgers that do not exist are answered with what is known."""
         ledger_id = self.ledger(b"one")
         found = self.json(f"entry?ledger_id={ledger_id}&entry_id=5")
-        self.assertEqual((found["verdict"], found["same"]), ("no replica is valid", False))
+        self.assertEqual((found["verdict"], found["same"], found["level"]), (
+            "there is no entry 5: the ledger is closed and ends with entry 0", False, "unknown"))
+        found = self.json(f"entry?ledger_id={self.ledger()}&entry_id=0")
+        self.assertEqual(found["verdict"], "there is no entry 0: the ledger is closed and has no entry")
+        opened = self.ledger(b"one", close=False)
+        levels = [self.json(f"entry?ledger_id={opened}&entry_id={entry_id}")["level"] for entry_id in (0, 5)]
+        self.assertEqual(levels, ["good", "unknown"])
         self.assertEqual(self.ask("/api/v1/console/entry?ledger_id=77&entry_id=0").status, 404)
         self.assertEqual(self.ask("/api/v1/console/entry?ledger_id=0").status, 400)
 

@@ -3,7 +3,13 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.errors import BookieIOError, BookKeeperError
+from bookkeeper_twisted.errors import (
+    BookieHandleNotAvailableError,
+    BookieIOError,
+    BookKeeperError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+)
 from bookkeeper_twisted.http.console.replicas import compared, judged, live_replicas
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.sealing import sealed
@@ -86,3 +92,33 @@ class ComparisonTests(SynchronousTestCase):
         """Without a valid replica nothing can be compared."""
         self.assertEqual(self.compare(BookieIOError(3, 7), b"short"),
                          ("no replica is valid", [(None, None), (None, None)]))
+
+    def judge(self, *stored: bytes | BookKeeperError, may_lack: bool = False) -> tuple[object, ...]:
+        """Return the verdict, its level, and the levels of the replicas."""
+        replicas = [judged(f"b{number}", each, self.digester, 3, 7) for number, each in enumerate(stored)]
+        found = compared(replicas, may_lack=may_lack)
+        rows: list[dict[str, object]] = found["replicas"]  # type: ignore[assignment]
+        return found["verdict"], found["level"], [row["level"] for row in rows]
+
+    def test_down(self) -> None:
+        """A replica whose bookie does not answer is unknown, neither missing nor damaged."""
+        down = BookieHandleNotAvailableError("no connection to b1")
+        unknown = "could not be asked for"
+        self.assertEqual(self.judge(self.stored(), down), (
+            f"1 of 2 replicas are the same; 1 of 2 replicas {unknown}: b1", "unknown", ["good", "unknown"]))
+        self.assertEqual(self.judge(down, down),
+                         (f"2 of 2 replicas {unknown}: b0, b1", "unknown", ["unknown", "unknown"]))
+        self.assertEqual(self.judge(NoSuchEntryError(3, 7), down), (
+            f"no replica that could be read is valid; 1 of 2 replicas {unknown}: b1", "bad", ["bad", "unknown"]))
+        self.assertEqual(self.judge(self.stored(), NoSuchLedgerError(3), down)[1], "bad")
+
+    def test_not_written(self) -> None:
+        """Of an entry that may not be written yet, no replica is missing; a damaged one is damaged."""
+        lacking = "bookies do not have the entry, which may not be written yet"
+        self.assertEqual(self.judge(*[NoSuchEntryError(3, 7)] * 2, may_lack=True),
+                         (f"2 of 2 {lacking}", "unknown", ["unknown", "unknown"]))
+        self.assertEqual(self.judge(self.stored(), NoSuchLedgerError(3), may_lack=True),
+                         (f"1 of 2 replicas are the same; 1 of 2 {lacking}", "unknown", ["good", "unknown"]))
+        self.assertEqual(self.judge(self.stored(), self.stored(), may_lack=True)[1], "good")
+        self.assertEqual(self.judge(BookieIOError(3, 7), NoSuchEntryError(3, 7), may_lack=True)[1:],
+                         ("bad", ["bad", "unknown"]))

@@ -234,6 +234,8 @@ function askForEntry(ledgerId, entryId) {
   );
 }
 
+const LEVELS = { good: "good", bad: "bad", unknown: "warn" };
+
 export const entry = {
   title: "Is this entry the same on all replicas?",
   open(root, { act, parameters }) {
@@ -248,12 +250,12 @@ export const entry = {
           `/api/v1/console/entry?ledger_id=${encodeURIComponent(ledgerId)}&entry_id=${encodeURIComponent(entryId)}`,
         );
         place.replaceChildren(
-          h("p", { id: "same" }, h("strong", { class: found.same ? "good" : "bad" }, found.verdict)),
+          h("p", { id: "same" }, h("strong", { class: LEVELS[found.level] }, found.verdict)),
           smallTable(
             "Replicas",
             [
               ["bookie", (row) => row.bookie],
-              ["digest", (row) => h("span", { class: row.verdict === "ok" ? "good" : "bad" }, row.verdict)],
+              ["digest", (row) => h("span", { class: LEVELS[row.level] }, row.verdict)],
               ["bytes", (row) => (row.size === null ? "" : count(row.size)), true],
               [
                 "same",
