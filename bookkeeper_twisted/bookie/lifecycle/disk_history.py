@@ -23,7 +23,7 @@ LEAST_SPAN = 1800.0
 
 @attrs.frozen
 class Growth:
-    """How fast the used space of a disk has grown over some time.
+    """The speed at which the used space of a disk has grown over some time.
 
     :ivar speed: bytes per second; negative if the used space has become less.
     :ivar span: number of seconds over which the speed was measured.

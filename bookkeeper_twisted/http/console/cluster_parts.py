@@ -211,7 +211,9 @@ class ClusterParts:
             return ""
         most = max(waiting, key=lambda each: each.waiting)
         amounts = ((most.in_force.entries, "entries"), (most.in_force.bytes, "bytes"))
-        rates = [f"{amount:,.0f} {unit}/s" for amount, unit in amounts if amount]
+        rates = [
+            f"{amount:,.0f} {unit}/s" if amount >= 1 else f"{amount:g} {unit}/s" for amount, unit in amounts if amount
+        ]
         return f"{most.name} ({' and '.join(rates)})"
 
 
@@ -246,6 +248,8 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
     """Return the largest ensemble size of the newest ledgers, those with the greatest ids; 3 if there are no ledgers.
 
     The greatest id is found by some dozens of listings of one id, whose number does not grow with that of the ledgers.
+
+    :param admin: the client of the cluster.
     """
     newest = await _first_from(admin, 0)
     if newest is None:
@@ -274,6 +278,8 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
 async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -> frozenset[str]:
     """Return those of some bookies that no ledger needs, such as decommissioned ones whose cookies were not deleted.
 
+    :param admin: the client of the cluster.
+    :param bookie_ids: ids of the bookies.
     :returns: no bookies if there are more than :data:`MOST_LOOKED_AT` ledgers: they are not looked at.
     """
     if not bookie_ids:

@@ -136,7 +136,7 @@ def journal_warning(disk: DirectoryUsage) -> str:
 
 @attrs.frozen
 class FullForecast:
-    """When a disk will be full, by the growth of the last days or of the last hour, whichever says earlier.
+    """The time at which a disk will be full, by the growth of the last days or of the last hour: the earlier of both.
 
     :ivar days: number of days; 0 if the disk is full; None if no growth is known, or none is positive.
     :ivar text: over which time the growth was measured, and what the other growth says; empty if the disk is full or no
