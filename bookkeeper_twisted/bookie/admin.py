@@ -212,6 +212,7 @@ class CompactionStatus:
         bookie.
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
         this threshold.
+    :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind.
     """
 
     at_work: bool
@@ -219,6 +220,7 @@ class CompactionStatus:
     total: int
     last: float
     threshold: float = 0.0
+    obstacles: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -91,8 +91,14 @@ class FakeBackgroundWork:
         directory = DirectoryWork(_DIRECTORY, "/ledgers/current/index.sqlite", self.progress, self.damaged)
         return CollectionStatus(
             self.phase, self.forced,
-            CompactionStatus(self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major, 0.8),
-            CompactionStatus(self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2),
+            CompactionStatus(
+                self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major, 0.8,
+                ("an operator has suspended it",) if self.suspended_major else (),
+            ),
+            CompactionStatus(
+                self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2,
+                ("an operator has suspended it",) if self.suspended_minor else (),
+            ),
             (directory,), _BEGAN, len(self.collections),
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ _CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests
 _COPYING = ["tests.storage.maintenance.test_copying"]
 _QUEUE = ["tests.storage.files.test_disk_queue"]
 _FORECAST = ["tests.bookie.maintenance.test_forecast"]
+_REPORT = ["tests.bookie.maintenance.test_collection_report"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
@@ -252,9 +253,35 @@ PLANTS = (
     ),
     Plant(
         "a full disk does not end a minor compaction", "bookie/maintenance/garbage_collector.py",
-        'full or (almost_full and self.state.phase == "major compaction")',
-        'almost_full and self.state.phase == "major compaction"', ["tests.bookie.maintenance.test_garbage_collector"],
+        "full or (almost_full and self.state.phase == _MAJOR)", "almost_full and self.state.phase == _MAJOR",
+        ["tests.bookie.maintenance.test_garbage_collector"],
         where="GarbageCollector.disk_changed",
+    ),
+    Plant(
+        "a requested run does not say what it did", "bookie/maintenance/garbage_collector.py",
+        "self._say(request, compaction, before, failures)", "pass", _REPORT, where="GarbageCollector._run",
+    ),
+    Plant(
+        "each run that a full disk forces is told", "bookie/maintenance/garbage_collector.py",
+        "if request.results: ...", "self._say(request, compaction, before, failures)", _REPORT,
+        where="GarbageCollector._run",
+    ),
+    Plant(
+        "an almost full disk is said to prevent minor compactions", "bookie/maintenance/garbage_collector.py",
+        "text if full else ''", "text", _REPORT, where="GarbageCollector.disk_changed",
+    ),
+    Plant(
+        "a suspension is not said to prevent a compaction", "bookie/maintenance/collection_report.py",
+        "if suspended: ...", "pass", [*_REPORT, "tests.bookie.lifecycle.test_admin"], where="obstacles",
+    ),
+    Plant(
+        "a disk that is full until it is half empty seems not to be", "bookie/lifecycle/disk_monitor.py",
+        "if full: ...\nelse: ...", "found, limit = [], ''", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor._described",
+    ),
+    Plant(
+        "the gain of a compaction that cannot run comes without the reason", "http/console/bookie_pages.py",
+        "list(status.obstacles)", "[]", ["tests.http.console.test_bookie_pages"], where="_told_of",
     ),
     Plant(
         "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",

@@ -49,6 +49,8 @@ class DiskState:
     :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.
+    :ivar text: which ledger directories have full or else almost full disks, and above which threshold; empty if the
+        disks count neither as full nor as almost full.
     """
 
     full: bool = False
@@ -56,6 +58,7 @@ class DiskState:
     has_reserve: bool = True
     unusable: tuple[str, ...] = ()
     lost_journals: tuple[str, ...] = ()
+    text: str = ""
 
 
 class DiskMonitor:
@@ -198,16 +201,36 @@ class DiskMonitor:
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
+        full = any(self._full) if self._thresholds.any_full else all(self._full)
         almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
         self._on_check(
             DiskState(
-                any(self._full) if self._thresholds.any_full else all(self._full),
+                full,
                 almost_full,
                 all(free > self._thresholds.reserve for _, free in usage) and not any(wrong),
                 tuple(f"{d}: {text}" for d, text in zip(self._directories, wrong, strict=True) if text),
                 tuple(f"{d}: {text}" for d, text in zip(self._journals, lost, strict=True) if text),
+                self._described(full, [_used(total, free) for total, free in usage]),
             )
         )
+
+    def _described(self, full: bool, used: Sequence[float]) -> str:
+        """Say which disks are full or almost full, and above which threshold.
+
+        :param full: whether the disks count as full.
+        :param used: the used share of the disk of each ledger directory.
+        """
+        limits, disks = self._thresholds, list(zip(self._directories, used, self._full, strict=True))
+        if full:
+            found = [f"the disk of {path} is full: {share:.1%} used" for path, share, is_full in disks if is_full]
+            limit = f"full above {limits.full:.1%} (diskUsageThreshold)"
+            if limits.low < limits.full:
+                limit += f" until down to {limits.low:.1%} (diskUsageLwmThreshold)"
+        else:
+            found = [f"the disk of {path} is almost full: {share:.1%} used" for path, share, _ in disks
+                     if share > limits.warn]  # fmt: skip
+            limit = f"almost full above {limits.warn:.1%} (diskUsageWarnThreshold)"
+        return ", and ".join(f"{each}, {limit}" for each in found)
 
     def _survey(self) -> "list[_Seen]":
         """Check the ledger directories, then the journal directories; runs on a read thread.

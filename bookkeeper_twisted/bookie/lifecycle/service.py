@@ -469,7 +469,7 @@ class BookieService(Service):
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:
-            self.maintenance.collector.disk_changed(disks.almost_full, disks.full)
+            self.maintenance.collector.disk_changed(disks.almost_full, disks.full, disks.text)
         self._set_read_only("a disk is full", disks.full)
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 

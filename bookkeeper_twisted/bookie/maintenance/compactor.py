@@ -62,6 +62,7 @@ class Compactor:
     """A compactor of the entry logs of one directory.
 
     :ivar progress: progress of the present compaction; None while no compaction is in progress.
+    :ivar compacted: number of entry logs compacted so far.
     :ivar suspension: the switch by which the present and later compactions are suspended.
     :param logs: deletes the entry logs without live entries.
     :param damage_found: called with the error when a compaction finds a damaged entry; stores a record of the damage,
@@ -77,6 +78,7 @@ class Compactor:
         clients_add: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
+        self.compacted = 0
         self.suspension = Suspension()
         self._directory = directory
         self._logs = logs
@@ -181,6 +183,7 @@ class Compactor:
         while left:
             try:
                 if await self._compact(left, n_targets):
+                    self.compacted += len(left)
                     return
             except LogDamageError as damage:
                 self._directory.damaged[damage.log_id] = str(damage)

@@ -71,7 +71,8 @@ class BackgroundControl:
         self, phase: str, suspended: bool, total: int, last: float | None, kind: CompactionKind
     ) -> CompactionStatus:  # fmt: skip
         at_work, began = self._collector.state.phase == phase, self._collector.began
-        return CompactionStatus(at_work, suspended, total, began if last is None else last, kind.threshold)
+        obstacles = self._collector.obstacles()[phase]
+        return CompactionStatus(at_work, suspended, total, began if last is None else last, kind.threshold, obstacles)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)

@@ -1,7 +1,7 @@
 """Runs garbage collections and compactions, at intervals or at the request of an operator."""
 
 import math
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -11,12 +11,14 @@ from twisted.logger import Logger
 
 from ...errors import BookKeeperError
 from ...metrics import MaintenanceMetrics
+from .collection_report import WorkDone, obstacles, report
 from .compactor import CompactionOrder, Compactor
 from .ledger_collector import LedgerCollector
 from .log_collector import LogCollector
 from .progress import Progress
 
 T = TypeVar("T")
+_MAJOR, _MINOR = "major compaction", "minor compaction"
 
 
 @attrs.frozen
@@ -141,7 +143,8 @@ class GarbageCollector:
         self._running: Deferred[None] | None = None
         self._compacting: list[Deferred[None]] = []
         self._waiting: _Request | None = None
-        self._disk_stops_major = self._disk_stops_minor = False
+        self._disk_stops_major = self._disk_stops_minor = ""
+        self._cancelled = False
         self._stopped = True
         self._reported: set[tuple[object, ...]] = set()
         metrics.watch(self._done, self._left, self._eta)
@@ -211,7 +214,21 @@ class GarbageCollector:
     def _at_work(self) -> list[Progress]:
         return [progress for progress in self.progress() if progress is not None]
 
-    def disk_changed(self, almost_full: bool, full: bool) -> None:
+    def obstacles(self) -> Mapping[str, tuple[str, ...]]:
+        """Return for ``major compaction`` and ``minor compaction`` what prevents it, even if an operator requests it.
+        """
+        state, options = self.state, self.options
+        major, minor, allowed = options.major, options.minor, options.force_allowed
+        return {
+            _MAJOR: obstacles(
+                "major", major.threshold, major.interval, allowed, state.suspended_major, self._disk_stops_major
+            ),
+            _MINOR: obstacles(
+                "minor", minor.threshold, minor.interval, allowed, state.suspended_minor, self._disk_stops_minor
+            ),
+        }
+
+    def disk_changed(self, almost_full: bool, full: bool, text: str = "a disk is full") -> None:
         """React to a full or almost full disk, as Apache's bookie does.
 
         With the option ``forced_when_full``, begin a garbage collection.  Without it, end and prevent compactions:
@@ -219,14 +236,15 @@ class GarbageCollector:
 
         :param almost_full: whether a disk is almost full.
         :param full: whether a disk is full.
+        :param text: which disk is full or almost full, and above which threshold.
         """
         if self.options.forced_when_full:
-            self._disk_stops_major = self._disk_stops_minor = False
+            self._disk_stops_major = self._disk_stops_minor = ""
             if (almost_full or full) and self._waiting is None and self._running is None:
-                self.force().addErrback(lambda failure: failure.trap(CancelledError))
+                self._want(_Request(forced=True, major=True, minor=True))
             return
-        self._disk_stops_major, self._disk_stops_minor = almost_full or full, full
-        if full or (almost_full and self.state.phase == "major compaction"):
+        self._disk_stops_major, self._disk_stops_minor = text if almost_full or full else "", text if full else ""
+        if full or (almost_full and self.state.phase == _MAJOR):
             self.cancel()
 
     # -- runs --
@@ -265,9 +283,11 @@ class GarbageCollector:
         began = self._clock.seconds()
         self.state.forced = request.forced
         self.state.runs += 1
-        failures = self.state.failures
+        failures, before, self._cancelled = self.state.failures, self._work_done(), False
         try:
-            await self._collect(request)
+            compaction = await self._collect(request)
+            if request.results:  # an operator wants to know; a full disk forces runs again and again
+                self._say(request, compaction, before, failures)
         except CancelledError:
             self._log.info("a garbage collection was cancelled")
         except Exception as error:
@@ -279,6 +299,26 @@ class GarbageCollector:
             self._reported.clear()
         series = self._metrics.run.success if failures == self.state.failures else self._metrics.run.failure
         series.record((self._clock.seconds() - began) * 1000)
+
+    def _work_done(self) -> WorkDone:
+        return WorkDone(
+            self.state.deleted_ledgers, sum(compactor.compacted for compactor in self._compactors),
+            sum(logs.removed for logs in self._logs), self._freed() - int(self._metrics.compacted_bytes.value),
+        )  # fmt: skip
+
+    def _say(self, request: _Request, compaction: str, before: WorkDone, failures: int) -> None:
+        """Log what a requested garbage collection did, and why it did not compact.
+
+        :param compaction: the compaction that was done; empty if there was none.
+        :param before: the counts before it.
+        :param failures: the number of failures before it.
+        """
+        kinds = [kind for kind, wanted in ((_MAJOR, request.major), (_MINOR, request.minor)) if wanted]
+        prevented = self.obstacles()
+        failure = self.state.last_failure if self.state.failures != failures else ""
+        wanted = {kind: prevented[kind] for kind in kinds}
+        text = report(self._work_done().since(before), compaction, self._cancelled, wanted, failure)
+        self._log.info("a forced garbage collection has ended: {text}", text=text)
 
     def _failed(self, error: BaseException, path: str = "") -> None:
         """Log and count a failure of a garbage collection.
@@ -294,10 +334,12 @@ class GarbageCollector:
             self._reported.add(kind)
             self._log.error("a part of a garbage collection failed: {text}", text=text)
 
-    async def _collect(self, request: _Request) -> None:
+    async def _collect(self, request: _Request) -> str:
         """Run one garbage collection: delete ledgers, then entry logs, then compact entry logs.
 
         If the metadata store or a directory fails, continue with the remaining directories.
+
+        :returns: the compaction that was done; empty if there was none.
         """
         self.state.phase = "logs"
         for logs in self._logs:
@@ -306,7 +348,7 @@ class GarbageCollector:
         self.state.deleted_ledgers += await self._tried(self._ledgers.run()) or 0
         await self._tried(self._ledgers.confirm())
         self._metrics.reclaimed_by_deletion.value += await self._collect_logs()
-        await self._compact(request)
+        return await self._compact(request)
 
     async def _tried(self, work: "Coroutine[Deferred[Any], Any, T]", path: str = "") -> T | None:
         try:
@@ -325,33 +367,30 @@ class GarbageCollector:
             freed += await self._tried(logs.run(), logs.path) or 0
         return freed
 
-    async def _compact(self, request: _Request) -> None:
+    async def _compact(self, request: _Request) -> str:
         """Run a major or minor compaction if it is due or forced.
 
         A compaction that ends while its kind (major or minor) is suspended does not count as done.  So a compaction of
         this kind is due again at the first garbage collection after the kind was resumed.
         """
         state, now = self.state, self._clock.seconds()
-        if self._is_due(self.options.major, request, request.major, state.last_major, now, self._stops_major):
-            await self._compact_as("major compaction", self.options.major)
+        stops_major = state.suspended_major or bool(self._disk_stops_major)
+        stops_minor = state.suspended_minor or bool(self._disk_stops_minor)
+        if self._is_due(self.options.major, request, request.major, state.last_major, now, stops_major):
+            await self._compact_as(_MAJOR, self.options.major)
             state.majors += 1
             self._metrics.majors.value += 1
             if not state.suspended_major:
                 state.last_major = state.last_minor = self._clock.seconds()
-        elif self._is_due(self.options.minor, request, request.minor, state.last_minor, now, self._stops_minor):
-            await self._compact_as("minor compaction", self.options.minor)
+            return _MAJOR
+        if self._is_due(self.options.minor, request, request.minor, state.last_minor, now, stops_minor):
+            await self._compact_as(_MINOR, self.options.minor)
             state.minors += 1
             self._metrics.minors.value += 1
             if not state.suspended_minor:
                 state.last_minor = self._clock.seconds()
-
-    @property
-    def _stops_major(self) -> bool:
-        return self.state.suspended_major or self._disk_stops_major
-
-    @property
-    def _stops_minor(self) -> bool:
-        return self.state.suspended_minor or self._disk_stops_minor
+            return _MINOR
+        return ""
 
     def _is_due(
         self, kind: CompactionKind, request: _Request, wanted: bool, last: float | None, now: float, stopped: bool
@@ -377,7 +416,9 @@ class GarbageCollector:
         if self._stopped:
             raise CancelledError
         for succeeded, outcome in outcomes:
-            if not succeeded and outcome.check(CancelledError) is None:
+            if not succeeded and outcome.check(CancelledError) is not None:
+                self._cancelled = True
+            elif not succeeded:
                 self._failed(outcome.value)
         runtime = self._metrics.compaction
         series = runtime.success if failures == self.state.failures else runtime.failure
@@ -417,8 +458,8 @@ class GarbageCollector:
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state
-        paused = (phase == "major compaction" and state.suspended_major) or (
-            phase == "minor compaction" and state.suspended_minor
+        paused = (phase == _MAJOR and state.suspended_major) or (
+            phase == _MINOR and state.suspended_minor
         )
         for compactor in self._compactors:
             if paused:

@@ -21,6 +21,7 @@ class LogCollector:
     :param scan: the speed limit of the reads that check an entry log before it is deleted.
     :ivar path: path of the ``current`` directory.
     :ivar freed: number of bytes of the logs deleted so far.
+    :ivar removed: number of these logs.
     """
 
     _log = Logger()
@@ -32,7 +33,7 @@ class LogCollector:
         self._metrics = metrics
         self._kept: set[int] = set()
         self._missing: Collection[str] = ()
-        self.freed = 0
+        self.freed = self.removed = 0
 
     async def clean(self) -> None:
         """Delete the files of an interrupted compaction, count the live entries, and log the ids of missing entry logs.
@@ -100,6 +101,7 @@ class LogCollector:
         for log_id in log_ids:
             try:
                 freed += await in_thread(space.remove, log_id)
+                self.removed += 1
                 self._directory.damaged.pop(log_id, None)
             except OSError as error:
                 self._keep(log_id, error)

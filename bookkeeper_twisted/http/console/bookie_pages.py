@@ -1,10 +1,11 @@
 """The HTTP pages of the console about one bookie, below ``/api/v1/console``."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import attrs
 
-from ...bookie.admin import IBookieAdmin
+from ...bookie.admin import CompactionStatus, EntryLogSpace, IBookieAdmin
 from ...errors import IncorrectParameterError
 from ...storage.ledger_dirs import current
 from ..api import Answer, ApiRequest, json_answer
@@ -76,7 +77,7 @@ class BookiePages:
     async def _entry_logs(self, request: ApiRequest) -> Answer:
         page, work = request.number("page", 1), self._admin.background()
         forecast = await work.log_space()
-        logs, deleted = forecast.logs, forecast.deleted
+        logs, deleted, status = forecast.logs, forecast.deleted, work.collection()
         dead = [log for log in logs if not log.live]
         return json_answer(
             {
@@ -84,8 +85,8 @@ class BookiePages:
                 "bytes": sum(log.n_bytes for log in logs),
                 "live": sum(log.live for log in logs),
                 "deletable": sum(log.n_bytes for log in dead),
-                "major": attrs.asdict(compaction_gain([log for log in logs if log.major])),
-                "minor": attrs.asdict(compaction_gain([log for log in logs if log.minor])),
+                "major": _told_of([log for log in logs if log.major], status.major),
+                "minor": _told_of([log for log in logs if log.minor], status.minor),
                 "deletedLedgers": {
                     "count": deleted.count, "read": deleted.read_at, "unreadSince": deleted.unread_since,
                     "reason": deleted.reason,
@@ -131,3 +132,8 @@ class BookiePages:
                 "ledgers": {str(ledger_id): n_bytes for ledger_id, n_bytes in found.items()},
             }
         )
+
+
+def _told_of(chosen: Sequence[EntryLogSpace], status: CompactionStatus) -> Mapping[str, object]:
+    """Return as JSON what a compaction of the ``chosen`` entry logs would free, and what prevents it now."""
+    return attrs.asdict(compaction_gain(chosen)) | {"obstacles": list(status.obstacles)}

@@ -177,6 +177,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(suspended(), (True, False))
         work.suspend_compaction(major=False)
         self.assertEqual(suspended(), (True, True))
+        self.assertTrue(all((work.collection().major.obstacles, work.collection().minor.obstacles)))
         work.collect()
         self.settle()
         self.assertEqual((work.collection().major.total, work.collection().minor.total), (0, 0))
@@ -184,6 +185,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertEqual(suspended(), (True, False))
         work.resume_compaction()
         self.assertEqual(suspended(), (False, False))
+        self.assertEqual((work.collection().major.obstacles, work.collection().minor.obstacles), ((), ()))
         work.cancel_compaction()
 
     def test_space(self) -> None:

@@ -131,6 +131,18 @@ class MonitorTests(SynchronousTestCase):
         self.addCleanup(self.stop)
         self.assertEqual([self.check(free).almost_full for free in (11, 9, 4)], [False, True, True])
 
+    def test_text(self) -> None:
+        """A full or almost full disk is named, with its used share and the thresholds that decide."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        full = "full above 95.0% (diskUsageThreshold) until down to 80.0% (diskUsageLwmThreshold)"
+        for free, text in (
+            (11, ""), (9, "the disk of a is almost full: 91.0% used, almost full above 90.0% (diskUsageWarnThreshold)"),
+            (4, f"the disk of a is full: 96.0% used, {full}"), (15, f"the disk of a is full: 85.0% used, {full}"),
+            (25, ""),
+        ):  # fmt: skip
+            self.assertEqual(self.check(free).text, text)
+
     def test_reserve(self) -> None:
         """High priority goes on as long as there is a reserve."""
         self.monitor.start(10)

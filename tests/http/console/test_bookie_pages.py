@@ -114,12 +114,19 @@ class BookiePagesTests(BookieConsoleCase):
         found = self.json("entry_logs")
         self.assertEqual(found["page"], [[DIRECTORY, 0, 150, 100], [DIRECTORY, 10, 20, 20], [DIRECTORY, 11, 70, 0]])
         self.assertEqual((found["bytes"], found["live"], found["deletable"]), (240, 120, 70))
-        self.assertEqual(found["major"], {"logs": 1, "freed": 50, "copied": 100})
-        self.assertEqual(found["minor"], {"logs": 0, "freed": 0, "copied": 0})
+        self.assertEqual(found["major"], {"logs": 1, "freed": 50, "copied": 100, "obstacles": []})
+        self.assertEqual(found["minor"], {"logs": 0, "freed": 0, "copied": 0, "obstacles": []})
         known = {"count": 1, "read": self.admin.work.deleted.read_at, "unreadSince": None, "reason": ""}
         self.assertEqual(found["deletedLedgers"], known)
         self.admin.work.logs = {number: {7: 1} for number in range(LOGS_A_PAGE + 1)}
         self.assertEqual([len(self.json(f"entry_logs?page={n}")["page"]) for n in (1, 2, 3)], [LOGS_A_PAGE, 1, 0])
+
+    def test_obstacles(self) -> None:
+        """What a compaction would free comes with what prevents it."""
+        self.admin.work.suspended_major = True
+        found = self.json("entry_logs")
+        self.assertEqual(found["major"]["obstacles"], ["an operator has suspended it"])
+        self.assertEqual(found["minor"]["obstacles"], [])
 
     def test_disk_ledgers(self) -> None:
         """The bytes of each ledger of a directory are counted some logs at a time, each log once."""

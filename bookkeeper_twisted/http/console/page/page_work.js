@@ -281,6 +281,8 @@ export const logs = {
       );
       const gain = (each) =>
         `would free ${bytes(each.freed)} of ${count(each.logs)} logs and copy ${bytes(each.copied)}`;
+      const obstacles = (each) =>
+        each.obstacles.map((reason) => h("strong", { class: "warn obstacle" }, ` CANNOT RUN: ${reason}`));
       place.replaceChildren(
         facts([
           [
@@ -288,8 +290,8 @@ export const logs = {
             `${count(first.logs)}, ${bytes(first.bytes)}: ${bytes(first.live)} live, ` +
               `${bytes(first.bytes - first.live)} dead`,
           ],
-          ["a major compaction", h("strong", { id: "gain-major" }, gain(first.major))],
-          ["a minor compaction", gain(first.minor)],
+          ["a major compaction", [h("strong", { id: "gain-major" }, gain(first.major)), ...obstacles(first.major)]],
+          ["a minor compaction", [gain(first.minor), ...obstacles(first.minor)]],
           ["a collection alone", `deletes logs without live bytes: ${bytes(first.deletable)}`],
           ["deleted ledgers", h("span", { id: "deleted-ledgers" }, ...deletedLedgers(first.deletedLedgers))],
         ]),

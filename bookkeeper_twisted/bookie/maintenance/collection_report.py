@@ -1,0 +1,78 @@
+"""Says in words what a garbage collection did, and what prevents compactions."""
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+
+def obstacles(
+    kind: str, threshold: float, interval: float, force_allowed: bool, suspended: bool, disk: str
+) -> tuple[str, ...]:
+    """Return as texts all reasons why even a garbage collection that an operator requests does not compact.
+
+    :param kind: ``major`` or ``minor``.
+    :param threshold, interval: the settings of this kind of compaction; 0 disables it.
+    :param force_allowed: whether an operator's request may run a compaction whose interval is 0.
+    :param suspended: whether an operator has suspended compactions of this kind.
+    :param disk: which disk is too full for a compaction of this kind; empty if none is.
+    """
+    found = []
+    if suspended:
+        found.append(f"an operator has suspended {kind} compactions, until they are resumed")
+    if disk:
+        found.append(f"{disk}; isForceGCAllowWhenNoSpace is false")
+    if threshold <= 0:
+        found.append(f"{kind}CompactionThreshold is 0")
+    elif interval <= 0 and not force_allowed:
+        found.append(f"{kind}CompactionInterval is 0; forceAllowCompaction is false")
+    return tuple(found)
+
+
+@attrs.frozen
+class WorkDone:
+    """Counts of the work of a garbage collector, since its start or in one garbage collection.
+
+    :ivar ledgers: number of deleted ledgers.
+    :ivar compacted: number of entry logs that were compacted.
+    :ivar removed: number of removed entry logs, including those that were compacted.
+    :ivar freed: number of freed bytes, less the bytes that compactions have written.
+    """
+
+    ledgers: int
+    compacted: int
+    removed: int
+    freed: int
+
+    def since(self, before: "WorkDone") -> "WorkDone":
+        """Return what was done since the counts ``before``."""
+        return WorkDone(
+            self.ledgers - before.ledgers, self.compacted - before.compacted, self.removed - before.removed,
+            max(self.freed - before.freed, 0),
+        )  # fmt: skip
+
+
+def report(
+    done: WorkDone, compaction: str, cancelled: bool, wanted: Mapping[str, Sequence[str]], failure: str
+) -> str:  # fmt: skip
+    """Say what one garbage collection did, and why it did not compact.
+
+    :param compaction: ``major compaction``, ``minor compaction``, or empty if there was none.
+    :param cancelled: whether the compaction was cancelled.
+    :param wanted: the kinds of compaction that were requested, with what prevents each of them now.
+    :param failure: text of the last failure; empty if there was none.
+    """
+    text = (
+        f"{done.ledgers:,} ledgers were deleted, {done.compacted:,} entry logs compacted and {done.removed:,} removed, "
+        f"{done.freed:,} bytes freed"
+    )
+    if cancelled:
+        why = " and ".join(wanted.get(compaction, ()))
+        text += f"; the {compaction} was cancelled" + (f": {why}" if why else "")
+    elif compaction and not done.compacted and not failure:
+        text += f"; the {compaction} found no entry log below its threshold"
+    elif not compaction and not wanted:
+        text += "; no compaction was requested"
+    for kind, reasons in wanted.items():
+        if compaction not in (kind, "major compaction") and reasons:
+            text += f"; no {kind}: {' and '.join(reasons)}"
+    return text + (f"; a part ended with an error: {failure}" if failure else "")
