@@ -248,6 +248,32 @@ class ConsoleStatesTests(TestCase):
             self.visit.click("7")
             self.visit.wait("#ledger dl", said)
 
+    async def test_high_ids(self) -> None:
+        """Ids that a number of JavaScript cannot hold are shown and linked as they are; so is what an entry has."""
+        await deferToThread(self._high_ids)
+
+    def _high_ids(self) -> None:
+        high = "9007199254740993"
+        row = {"id": high, "length": 1, "last": high, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
+               "replicas": 1, "bookies": ["b:1"], "custom": {}, "state": "CLOSED"}  # fmt: skip
+        replica = {"bookie": "b:1", "verdict": "ok", "level": "good", "same": True, "differsAt": None, "size": 16,
+                   "lac": high, "length": 1, "hex": high.encode().hex()}  # fmt: skip
+        self.given({"work": None, "page": None}, **{
+            "ledgers?": {"ledgers": [row], "scanned": 1, "next": None},
+            f"entry?ledger_id={high}&entry_id={high}":
+                {"verdict": "found", "level": "good", "same": True, "replicas": [replica]},
+        })  # fmt: skip
+        self.visit.home()
+        self.visit.click("Ledgers")
+        self.visit.wait("main .scroll", f"{high} CLOSED 1 B 9,007,199,254,740,994 1 of 1")
+        links = self.visit.driver.execute_script("return [...document.querySelectorAll('td a')].map(each => each.hash)")
+        self.assertEqual(links, [f"#/ledger?id={high}"])
+        script = "location.hash = '#/entry?ledger=' + arguments[0] + '&entry=' + arguments[0]"
+        self.visit.driver.execute_script(script, high)
+        self.visit.wait("#same", "found")
+        views = self.visit.driver.find_elements("css selector", "#replicas summary")
+        self.assertEqual([each.text for each in views], ["text", "hex"])
+
     async def test_many_events(self) -> None:
         """Of too many events, the page shows those next to the asked time, says how many it leaves out."""
         for number in range(700):

@@ -245,6 +245,14 @@ PLANTS = (
         "metadata.closed and may_lack", "False", _SEARCHED, where="LedgerPages._entry",
     ),
     Plant(
+        "browsers round high ids of the stream", "http/console/sources.py", "_LONG.search(text)", "False",
+        ["tests.http.console.test_sources"], where="dumped",
+    ),
+    Plant(
+        "browsers round high ids", "http/console/sources.py", "abs(value) <= MOST_EXACT", "True", _SEARCHED,
+        where="exact",
+    ),
+    Plant(
         "all rows are sent when one has changed", "http/console/sources.py", "before[1].get(name) != row", "True",
         ["tests.http.console.test_sources"], where="KnownState.change",
     ),

@@ -12,7 +12,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..routes import Parameter, Route, routed
 from .bookie_parts import BookieParts
 from .diagnosis import compaction_gain
-from .sources import RecordSource, StateSource
+from .sources import RecordSource, StateSource, exact
 
 LOGS_A_PAGE = 1000
 LOGS_A_STEP = 20
@@ -32,13 +32,13 @@ class BookiePages:
     async def _state(self, name: str) -> Answer:
         source = self._sources[name]
         assert isinstance(source, StateSource)
-        return json_answer(await source.read())
+        return json_answer(exact(await source.read()))
 
     def _records(self, name: str, request: ApiRequest) -> Answer:
         source = self._sources[name]
         assert isinstance(source, RecordSource)
         after = request.number("after", 0)
-        return json_answer(source.after([after] * len(source.rings())))
+        return json_answer(exact(source.after([after] * len(source.rings()))))
 
     @routed(Route("GET", "/api/v1/console/bookie", "the state of the bookie: why it is read-only and since when; for "
                   "each disk, how fast it fills"))  # fmt: skip

@@ -29,6 +29,7 @@ from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, mark_reason
 from .replicas import compared, is_empty, judged, live_replicas
+from .sources import exact
 
 SCANNED = 500
 """Maximum number of ledgers whose metadata one request reads."""
@@ -119,7 +120,7 @@ class LedgerPages:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
         scanned = ids.index(last) + 1 if ids else 0
-        return json_answer({"ledgers": rows, "scanned": scanned, "next": None if is_end else last})
+        return json_answer(exact({"ledgers": rows, "scanned": scanned, "next": None if is_end else last}))
 
     @routed(
         Route("GET", "/api/v1/console/ledger_groups",
@@ -144,7 +145,8 @@ class LedgerPages:
             group["ledgers"] += 1
             group["open"] += not metadata.closed
             group["bytes"] += metadata.length * metadata.write_quorum_size
-        return json_answer({"groups": groups, "scanned": len(ids), "next": ids[-1] if len(ids) == SCANNED else None})
+        following = ids[-1] if len(ids) == SCANNED else None
+        return json_answer(exact({"groups": groups, "scanned": len(ids), "next": following}))
 
     async def _scan(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
         """Return the ids of the next 500 ledgers after the id ``after``, and their metadata.
@@ -191,15 +193,14 @@ class LedgerPages:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         registered = writable | read_only
-        return json_answer(
-            {
-                **_row(ledger_id, metadata, registered),
-                "digest": metadata.digest_type.name,
-                "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
-                "states": bookie_states(metadata.bookies, writable, read_only),
-                "mark": await _mark(admin, ledger_id, registered),
-            }
-        )
+        found = {
+            **_row(ledger_id, metadata, registered),
+            "digest": metadata.digest_type.name,
+            "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
+            "states": bookie_states(metadata.bookies, writable, read_only),
+            "mark": await _mark(admin, ledger_id, registered),
+        }
+        return json_answer(exact(found))
 
     @routed(
         Route("GET", "/api/v1/console/entry",
@@ -231,7 +232,7 @@ class LedgerPages:
         if metadata.closed and may_lack:
             end = "has no entry" if is_empty(metadata) else f"ends with entry {metadata.last_entry_id}"
             found |= {"verdict": f"there is no entry {entry_id}: the ledger is closed and {end}", "level": "unknown"}
-        return json_answer(found)
+        return json_answer(exact(found))
 
 
 async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_id: int) -> bytes | BookKeeperError:

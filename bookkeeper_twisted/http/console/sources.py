@@ -5,12 +5,20 @@ numbered records, for example slow requests.
 """
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from ...instruments import Ring
+
+MOST_EXACT = (1 << 53) - 1
+"""The greatest whole number that JavaScript, and each reader of JSON that has only floating-point numbers, keeps exact.
+"""
+
+_LONG = re.compile(r"\d{16}")
+"""Occurs in each text with a whole number above :data:`MOST_EXACT`."""
 
 
 @attrs.frozen
@@ -77,8 +85,20 @@ class KnownState:
 
 
 def dumped(value: object) -> str:
-    """Encode ``value`` as JSON without spaces."""
-    return json.dumps(value, separators=(",", ":"))
+    """Encode ``value`` as JSON without spaces; whole numbers that JavaScript would round become strings."""
+    text = json.dumps(value, separators=(",", ":"))
+    return json.dumps(exact(value), separators=(",", ":")) if _LONG.search(text) else text
+
+
+def exact(value: object) -> object:
+    """Return a JSON value in which whole numbers that JavaScript would round, such as high ledger ids, are strings."""
+    if isinstance(value, int):
+        return value if abs(value) <= MOST_EXACT else str(value)
+    if isinstance(value, Mapping):
+        return {name: exact(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [exact(each) for each in value]
+    return value
 
 
 def members(parts: Mapping[str, str]) -> str:

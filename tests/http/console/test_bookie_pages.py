@@ -95,6 +95,9 @@ class BookiePagesTests(BookieConsoleCase):
         (found,) = self.json("slow_requests")
         self.assertEqual(found["records"], [[0.0, "ADD_ENTRY", "10.0.0.7:5", 7, 3, 20, 250.0, DISK]])
         self.assertEqual(self.json("latency")["cause"], "disk")
+        high = (1 << 63) - 1
+        self.admin.slow.append(SlowRequest(0.0, "ADD_ENTRY", "10.0.0.7:5", high, high, 20, 250.04, DISK))
+        self.assertEqual(self.json("slow_requests?after=1")[0]["records"][0][3:5], [str(high), str(high)])
 
     def test_work(self) -> None:
         """What is at work, with its progress and end; nothing while the bookie does not serve."""

@@ -55,6 +55,22 @@ class SearchTests(ConsoleClusterCase):
             self.result(self.client.metadata.ledgers.create(number, metadata))
         self.assertEqual(self.ids("at_risk=true"), [1])
 
+    def test_high_ids(self) -> None:
+        """Ids that a browser would round are strings in all answers, and are found by the ids that stand there."""
+        high, last = (1 << 53) + 1, (1 << 63) - 1
+        segments = (Segment(0, ("bookie-0",)), Segment(high, ("bookie-1",)))
+        metadata = LedgerMetadata(1, 1, 1, segments, state=LedgerState.CLOSED, last_entry_id=high + 2)
+        for ledger_id in ((1 << 53) - 1, high, last):
+            self.result(self.client.metadata.ledgers.create(ledger_id, metadata))
+        rows = self.json("ledgers")["ledgers"]
+        self.assertEqual([row["id"] for row in rows], [(1 << 53) - 1, "9007199254740993", "9223372036854775807"])
+        self.assertEqual(self.json("ledgers?after=9007199254740993")["ledgers"][0]["id"], "9223372036854775807")
+        found = self.json("ledger?ledger_id=9007199254740993")
+        self.assertEqual((found["id"], found["last"], found["segments"][1]),
+                         ("9007199254740993", "9007199254740995", ["9007199254740993", ["bookie-1"]]))
+        found = self.json("entry?ledger_id=9223372036854775807&entry_id=9007199254740994")
+        self.assertEqual((found["ledger"], found["entry"]), ("9223372036854775807", "9007199254740994"))
+
     def many(self, count: int) -> None:
         """Ledgers without entries, odd ones open."""
         metadata = LedgerMetadata(1, 1, 1, (Segment(0, ("bookie-0",)),), state=LedgerState.CLOSED)

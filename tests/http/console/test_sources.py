@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.sources import KnownState, RecordSource
+from bookkeeper_twisted.http.console.sources import KnownState, RecordSource, dumped, exact
 from bookkeeper_twisted.instruments import Ring
 
 
@@ -23,6 +23,19 @@ class RecordTests(SynchronousTestCase):
         rings[1].append(3)
         self.assertEqual(source.after(counts), [{"last": 2, "records": ["2"]}, {"last": 1, "records": ["3"]}])
         self.assertEqual(source.after([]), [{"last": 2, "records": ["1", "2"]}, {"last": 1, "records": ["3"]}])
+
+
+class ExactTests(SynchronousTestCase):
+    """Whole numbers that a browser would round."""
+
+    def test_strings(self) -> None:
+        """They become strings wherever they stand; all else stays as it is."""
+        value = {"rows": [((1 << 53), -1, "x")], "most": (1 << 53) - 1, "low": -(1 << 53), "parts": [0.5, True, None]}
+        expected = {"rows": [[str(1 << 53), -1, "x"]], "most": (1 << 53) - 1, "low": str(-(1 << 53)),
+                    "parts": [0.5, True, None]}  # fmt: skip
+        self.assertEqual(exact(value), expected)
+        self.assertEqual(json.loads(dumped(value)), expected)
+        self.assertEqual(dumped([7, "1" * 16]), f'[7,"{"1" * 16}"]')
 
 
 class RowTests(SynchronousTestCase):

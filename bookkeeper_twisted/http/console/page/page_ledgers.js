@@ -20,6 +20,9 @@ const custom = (row) =>
 
 const isEmpty = (row) => row.state === "CLOSED" && Number(row.last) < 0;
 
+// An id above 2^53 comes as text, as a number of JavaScript cannot hold it.
+const entriesOf = (row) => count(BigInt(row.last) + 1n);
+
 const replicasOf = (row) => (isEmpty(row) ? "it has no entry" : `${row.replicas} of ${row.writeQuorum}`);
 
 /** The state of a ledger and whose it is, as [state, owner]; each is a text or an element. */
@@ -91,7 +94,7 @@ export const ledgers = {
         ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
         ["state", (row) => row.state],
         ["bytes", (row) => (row.state === "CLOSED" ? bytes(row.length) : "not closed"), true],
-        ["entries", (row) => (row.state === "CLOSED" ? count(row.last + 1) : ""), true],
+        ["entries", (row) => (row.state === "CLOSED" ? entriesOf(row) : ""), true],
         ["replicas left", replicasOf, true],
         ["created", (row) => time(row.ctime)],
         ["bookies", (row) => row.bookies.join(", ")],
@@ -174,7 +177,7 @@ export const ledger = {
           [
             "size",
             found.state === "CLOSED"
-              ? `${bytes(found.length)}, ${count(found.last + 1)} entries`
+              ? `${bytes(found.length)}, ${entriesOf(found)} entries`
               : NOT_CLOSED[found.state],
           ],
           ["created", time(found.ctime)],
@@ -290,7 +293,8 @@ function contents(replicas) {
     const text = new TextDecoder().decode(data);
     let json = null;
     try {
-      json = JSON.stringify(JSON.parse(text), null, 2);
+      // With many digits, JavaScript would show another number than the one of the entry.
+      json = /\d{16}/.test(text) ? null : JSON.stringify(JSON.parse(text), null, 2);
     } catch {
       /* it is no JSON */
     }
