@@ -91,7 +91,7 @@ def dumped(value: object) -> str:
 
 
 def exact(value: object) -> object:
-    """Return a JSON value in which whole numbers that JavaScript would round, such as high ledger ids, are strings."""
+    """Return a JSON ``value`` in which whole numbers that JavaScript would round (high ledger ids) are strings."""
     if isinstance(value, int):
         return value if abs(value) <= MOST_EXACT else str(value)
     if isinstance(value, Mapping):
