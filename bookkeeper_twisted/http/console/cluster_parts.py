@@ -347,7 +347,7 @@ def risks(
         ),
         RiskReason(
             len(writable) > ensemble,
-            f"{max(len(writable) - 1, 0)} writable bookies would be left; a ledger like the newest needs {ensemble}",
+            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}",
         ),
         RiskReason(
             others > fullest,
