@@ -315,15 +315,31 @@ class DeletedLedgers:
 
 
 @attrs.frozen
+class MeasuredDirectory:
+    """The state of the measurements of the entry logs in one ledger directory.
+
+    :ivar directory: path of its ``current`` directory.
+    :ivar measured_at: when its logs were last measured, in seconds since the epoch; None if they never were.
+    :ivar reason: why they could not be measured now; empty if they were.
+    """
+
+    directory: str
+    measured_at: float | None
+    reason: str = ""
+
+
+@attrs.frozen
 class SpaceForecast:
     """The entry logs of a bookie as a garbage collection that begins now would find them.
 
     :ivar logs: the complete entry logs, to which no more entries are written.
     :ivar deleted: the ledgers that it would delete first; their entries count as dead in ``logs``.
+    :ivar directories: the ledger directories, with the time of their last measurement, which is in ``logs``.
     """
 
     logs: tuple[EntryLogSpace, ...]
     deleted: DeletedLedgers
+    directories: tuple[MeasuredDirectory, ...]
 
 
 @attrs.frozen
@@ -375,7 +391,8 @@ class IBackgroundWork(ISpeedLimits):
     def log_space() -> "Deferred[SpaceForecast]":
         """Measure each complete entry log as a garbage collection that begins now would find it.
 
-        Ledgers that are deleted in metadata count as deleted.  If metadata cannot be read, the result says so.
+        Ledgers that are deleted in metadata count as deleted.  If metadata or a disk cannot be read, or does not answer
+        in some seconds, the result has what was last known, and says so.
         """
 
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":

@@ -23,6 +23,7 @@ from ..bookie.admin import (
     IBackgroundWork,
     IBookieAdmin,
     LastLogMark,
+    MeasuredDirectory,
     Phase,
     ScrubStatus,
     SpaceForecast,
@@ -64,6 +65,7 @@ class FakeBackgroundWork:
     :ivar scrubs: number of requested scrubs.
     :ivar logs: for each entry log (by its id), the number of bytes of each ledger in it (by ledger id).
     :ivar deleted: what the measurement of entry logs says of deleted ledgers.
+    :ivar measured: what it says of itself.
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -83,6 +85,7 @@ class FakeBackgroundWork:
     findings: tuple[DamagedEntries, ...] = ()
     logs: Mapping[int, Mapping[int, int]] = attrs.field(factory=lambda: {0: {7: 100, 8: 50}, 10: {7: 20}})
     deleted: DeletedLedgers = attrs.field(factory=lambda: DeletedLedgers(1, _BEGAN))
+    measured: MeasuredDirectory = attrs.field(factory=lambda: MeasuredDirectory(_DIRECTORY, _BEGAN))
     adaptive: AdaptiveStatus = attrs.field(factory=lambda: AdaptiveStatus(0.0, 1.0, None))
     rates: dict[str, Rate] = attrs.field(factory=lambda: {"gc-metadata": Rate(1000), "scrub": Rate(bytes=10_000_000)})
 
@@ -143,7 +146,7 @@ class FakeBackgroundWork:
         ]
         major, minor = [candidates(logs, kind.threshold) for kind in (self.collection().major, self.collection().minor)]
         found = [EntryLogSpace(_DIRECTORY, log.log_id, log.size, log.live, log in major, log in minor) for log in logs]
-        return succeed(SpaceForecast(tuple(found), self.deleted))
+        return succeed(SpaceForecast(tuple(found), self.deleted, (self.measured,)))
 
     def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the number of bytes of each ledger in an entry log, including deleted ledgers.

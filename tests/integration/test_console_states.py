@@ -180,6 +180,7 @@ class ConsoleStatesTests(TestCase):
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
             "major": {"logs": 1, "freed": 1 << 30, "copied": 1 << 30, "obstacles": ["a disk is full"]},
             "minor": {"logs": 0, "freed": 0, "copied": 0, "obstacles": []},
+            "directories": [{"directory": "/d", "measured": 1_700_000_000, "reason": "the disk is silent"}],
             "deletedLedgers": {"count": 3, "read": 1_700_000_000, "unreadSince": 1_700_000_005, "reason": "away"},
         }  # fmt: skip
         for waited_for, verdict in ((TURN, "the network: "), (QUEUE, "the queue: "), (ROOM, "the queue: ")):
@@ -195,6 +196,7 @@ class ConsoleStatesTests(TestCase):
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
+        self.visit.wait(".unmeasured", "/d: the disk is silent; its numbers are of 2023-11-1")
         self.visit.wait(".obstacle", "CANNOT RUN: a disk is full")
         self.visit.wait("#deleted-ledgers", "3 are deleted in metadata (read 2023-11-1")
         self.visit.wait("#deleted-ledgers strong", "metadata cannot be read since 2023-11-1")

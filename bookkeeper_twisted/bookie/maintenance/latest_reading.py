@@ -39,9 +39,13 @@ class LatestReading(Generic[T]):
         self._unread_since: float | None = None
 
     @property
-    def waiting(self) -> float | None:
-        """Return the seconds since the start of the reading in progress; None if no reading is in progress."""
-        return None if self._reading is None else self._clock.seconds() - self._began
+    def overdue(self) -> float | None:
+        """Return the seconds since the start of the reading in progress, if it takes longer than callers wait for it.
+
+        :returns: None if no reading is in progress, or if it has only begun, perhaps for another caller.
+        """
+        seconds = self._clock.seconds() - self._began
+        return None if self._reading is None or seconds < PATIENCE else seconds
 
     @property
     def unread_since(self) -> float | None:

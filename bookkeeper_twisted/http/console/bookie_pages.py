@@ -91,6 +91,10 @@ class BookiePages:
                     "count": deleted.count, "read": deleted.read_at, "unreadSince": deleted.unread_since,
                     "reason": deleted.reason,
                 },
+                "directories": [
+                    {"directory": each.directory, "measured": each.measured_at, "reason": each.reason}
+                    for each in forecast.directories
+                ],
                 "page": [
                     [log.directory, log.log_id, log.n_bytes, log.live]
                     for log in logs[(page - 1) * LOGS_A_PAGE : page * LOGS_A_PAGE]

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.bookie.admin import DeletedLedgers, EntryLogSpace, SpaceForecast
+from bookkeeper_twisted.bookie.admin import DeletedLedgers, EntryLogSpace, MeasuredDirectory, SpaceForecast
 from bookkeeper_twisted.bookie.maintenance.control import BackgroundControl
 from bookkeeper_twisted.bookie.maintenance.forecast import KNOWN_SECONDS
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
-from bookkeeper_twisted.bookie.maintenance.latest_reading import PATIENCE
+from bookkeeper_twisted.bookie.maintenance.latest_reading import PATIENCE, LatestReading
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB
 from bookkeeper_twisted.bookie.maintenance.progress import Progress
-from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.errors import MetadataError, StorageError
 from bookkeeper_twisted.limits.ratelimit import Rate
 
 from .test_garbage_collector import MAJOR, CollectorCase
@@ -173,3 +173,51 @@ class ForecastTests(CollectorCase):
         (late,) = calls
         late.callback(None)
         self.assertEqual(self._forecast().deleted, DeletedLedgers(2, 2 * PATIENCE))
+
+    def test_silent_disk(self) -> None:
+        """A disk that does not answer is not waited for: what was last measured is told, and how long it is silent."""
+        known, path = self._forecast(), self.life.maintenance.directories[0].path
+        self.assertEqual(known.directories, (MeasuredDirectory(path, 0.0),))
+        self.life.wait(1)
+        for seconds in (PATIENCE, 2 * PATIENCE):
+            measured = self.control.log_space()
+            while self.life.step_beside_flushes():
+                pass
+            self.assertNoResult(measured)
+            self.life.clock.advance(PATIENCE)
+            found = self.successResultOf(measured)
+            silent = MeasuredDirectory(path, 0.0, f"the disk has not answered for {seconds:.0f} s")
+            self.assertEqual((found.logs, found.directories), (known.logs, (silent,)))
+        self.assertEqual(self.life.executor.busy_threads(), ["flush-0"])
+        self.assertEqual(len(self.life.executor.queued), 1)
+        self.life.drain()
+        self.assertEqual(self._forecast().directories, (MeasuredDirectory(path, self.life.clock.seconds()),))
+
+    def test_begun_by_others(self) -> None:
+        """A reading that another caller has just begun is not one that takes long."""
+        answer: Deferred[int] = Deferred()
+
+        async def read() -> int:
+            return await answer
+
+        reading = LatestReading(read, self.life.clock)
+        self.assertIsNone(reading.overdue)
+        waiting = Deferred.fromCoroutine(reading.latest())
+        self.life.clock.advance(PATIENCE - 1)
+        self.assertIsNone(reading.overdue)
+        self.life.clock.advance(1)
+        self.assertEqual((self.successResultOf(waiting), reading.overdue), (None, PATIENCE))
+        answer.callback(7)
+        self.assertEqual((reading.result, reading.overdue), (7, None))
+
+    def test_unread_index(self) -> None:
+        """An index that cannot be read is said, with the last measurement of its directory."""
+        known, directory = self._forecast(), self.life.maintenance.directories[0]
+
+        def fail() -> None:
+            raise StorageError("broken")
+
+        directory.space.sealed_logs = fail  # type: ignore[method-assign,assignment]
+        found = self._forecast()
+        told = MeasuredDirectory(directory.path, 0.0, "broken")
+        self.assertEqual((found.logs, found.directories), (known.logs, (told,)))

@@ -121,6 +121,8 @@ class BookiePagesTests(BookieConsoleCase):
         self.assertEqual(found["minor"], {"logs": 0, "freed": 0, "copied": 0, "obstacles": []})
         known = {"count": 1, "read": self.admin.work.deleted.read_at, "unreadSince": None, "reason": ""}
         self.assertEqual(found["deletedLedgers"], known)
+        measured = {"directory": DIRECTORY, "measured": self.admin.work.measured.measured_at, "reason": ""}
+        self.assertEqual(found["directories"], [measured])
         self.admin.work.logs = {number: {7: 1} for number in range(LOGS_A_PAGE + 1)}
         self.assertEqual([len(self.json(f"entry_logs?page={n}")["page"]) for n in (1, 2, 3)], [LOGS_A_PAGE, 1, 0])
 

@@ -8,6 +8,7 @@ import { LongTable } from "/console/table.js";
 
 const API = "/api/v1/bookie";
 const SHOWN_JOBS = 100;
+const ASK_AGAIN_MS = 3000;
 
 export const work = {
   title: "Jobs and limits",
@@ -259,8 +260,10 @@ export const logs = {
   open(root, { act }) {
     const place = h("div", { role: "status" }, "measuring");
     root.append(place);
-    act(async () => {
+    const ask = async () => {
       const first = await get("/api/v1/console/entry_logs");
+      const unmeasured = first.directories.filter((each) => each.reason);
+      if (unmeasured.length) setTimeout(() => place.isConnected && act(ask), ASK_AGAIN_MS);
       const table = new LongTable(
         "Entry logs that get no more entries",
         [
@@ -284,6 +287,7 @@ export const logs = {
       const obstacles = (each) =>
         each.obstacles.map((reason) => h("strong", { class: "warn obstacle" }, ` CANNOT RUN: ${reason}`));
       place.replaceChildren(
+        ...unmeasured.map(notMeasured),
         facts([
           [
             "entry logs",
@@ -308,10 +312,17 @@ export const logs = {
         table.element,
       );
       table.set(first.page);
-    });
+    };
+    act(ask);
     return null;
   },
 };
+
+/** Why the logs of a directory could not be measured now, and how old their numbers are. */
+function notMeasured({ directory, measured, reason }) {
+  const age = measured ? `its numbers are of ${ago(measured)}` : "its logs were not measured before, so they are missing";
+  return h("p", { class: "warn unmeasured" }, `${directory}: ${reason}; ${age}`);
+}
 
 /** What is known of ledgers that are deleted in metadata and not yet here. */
 function deletedLedgers({ count: number, read, unreadSince, reason }) {
