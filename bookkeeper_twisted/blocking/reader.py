@@ -176,7 +176,9 @@ class LedgerReader(Handle[client.LedgerReader]):
 
         :param timeout: seconds that the call waits at most; None for any time.
         :returns: the highest entry id that can be read, -1 if no entry can be read.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: no bookie answered, and one refused the password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: no bookie answered; the last failure was a time-out.
+        :raises bookkeeper_twisted.errors.ReadError: no bookie answered; the last failure was another error.
         :raises TimeoutError: no result within ``timeout``.
         """
         return self._wait(lambda: self._inner.try_read_last_add_confirmed(), timeout)

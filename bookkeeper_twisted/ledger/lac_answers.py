@@ -1,11 +1,11 @@
 """The rule for the last add confirmed (LAC) of an unclosed ledger: which answers of its bookies suffice.  No I/O."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
 from ..codec.digest import Digester
-from ..errors import BookKeeperError, ReadError
+from ..errors import BookKeeperError, ClientClosedError, ReadError, RequestTimeoutError, UnauthorizedAccessError
 from ..model import INVALID_ENTRY_ID
 from .read_answers import NO_ENTRY, with_bookie
 
@@ -92,10 +92,26 @@ class LacAnswers:
         else:
             self.errors[bookie_id] = error
 
-    def failure(self, kind: type[BookKeeperError] = ReadError) -> BookKeeperError:
-        """Return the error to raise when too few bookies have answered; its text has the error of each bookie.
+    def failure(self) -> BookKeeperError:
+        """Return the error to raise when too few bookies have answered; its text has the error of each bookie."""
+        return ReadError(_told(self.errors, self._ledger_id))
 
-        :param kind: the class of the error.
-        """
-        errors = "; ".join(with_bookie(error, bookie_id) for bookie_id, error in self.errors.items())
-        return kind(f"too few bookies know the last add of ledger {self._ledger_id}: {errors}")
+
+def _told(errors: Mapping[str, Exception], ledger_id: int) -> str:
+    told = "; ".join(with_bookie(error, bookie_id) for bookie_id, error in errors.items())
+    return f"too few bookies know the last add of ledger {ledger_id}: {told}"
+
+
+def lac_failure(errors: Mapping[str, Exception], ledger_id: int) -> Exception:
+    """Return the error to raise when too few bookies have answered a question for the LAC of a ledger.
+
+    :param errors: the error of each bookie that failed, by bookie id, in the order in which they failed.
+    :param ledger_id: the ledger.
+    :returns: ClientClosedError or UnauthorizedAccessError if one of ``errors`` is such an error.  Otherwise an error
+        whose text has the error of each bookie: RequestTimeoutError if the last one is a time-out, else ReadError.
+    """
+    for error in errors.values():
+        if isinstance(error, ClientClosedError | UnauthorizedAccessError):
+            return error
+    kind = RequestTimeoutError if errors and isinstance([*errors.values()][-1], RequestTimeoutError) else ReadError
+    return kind(_told(errors, ledger_id))

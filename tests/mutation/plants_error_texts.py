@@ -58,9 +58,20 @@ PLANTS = (
         ["tests.client.writing.test_base_writer.DeferredSyncTests"], where="force_ensemble",
     ),
     Plant(
-        "too few answers in time do not say from whom", "client/reading/lac_coverage.py",
-        "isinstance(error, ClientClosedError)", "isinstance(error, (ClientClosedError, RequestTimeoutError))",
-        ["tests.client.reading.test_lac_coverage"], where="LacCoverage._finish",
+        "too few answers in time do not say from whom", "ledger/lac_answers.py",
+        "isinstance(error, ClientClosedError | UnauthorizedAccessError)",
+        "isinstance(error, ClientClosedError | UnauthorizedAccessError | RequestTimeoutError)",
+        ["tests.client.reading.test_lac_coverage"], where="lac_failure",
+    ),
+    Plant(
+        "a question for the LAC that is refused fails as one without answers", "ledger/lac_answers.py",
+        "isinstance(error, ClientClosedError | UnauthorizedAccessError)", "isinstance(error, ClientClosedError)",
+        ["tests.client.reading.test_lac_reads"], where="lac_failure",
+    ),
+    Plant(
+        "a question for the LAC that times out fails as a read", "ledger/lac_answers.py",
+        "RequestTimeoutError if errors and isinstance([*errors.values()][-1], RequestTimeoutError) else ReadError",
+        "ReadError", ["tests.client.reading.test_lac_reads"], where="lac_failure",
     ),
     Plant(
         "an error with fields gets its text as a ledger", "client/writing/failed_bookies.py",

@@ -5,14 +5,8 @@ from collections.abc import Awaitable, Callable, Collection
 from twisted.internet.defer import Deferred, DeferredList
 
 from ...codec.digest import Digester
-from ...errors import (
-    BookKeeperError,
-    ClientClosedError,
-    ReadError,
-    RequestTimeoutError,
-    UnauthorizedAccessError,
-)
-from ...ledger.lac_answers import LacAnswers, LastConfirmed, verified_lac
+from ...errors import BookKeeperError, UnauthorizedAccessError
+from ...ledger.lac_answers import LacAnswers, LastConfirmed, lac_failure, verified_lac
 from ...ledger.schedule import schedule_of
 from ...model import LedgerMetadata
 
@@ -80,10 +74,7 @@ class LacCoverage:
         if self._covered.called:
             return
         if error is None and not self._answers.suffice:
-            error = next(reversed(self._answers.errors.values()), None)
-            if not isinstance(error, ClientClosedError):
-                is_late = isinstance(error, RequestTimeoutError)
-                error = self._answers.failure(RequestTimeoutError if is_late else ReadError)
+            error = lac_failure(self._answers.errors, self._ledger_id)
         if error is None:
             self._covered.callback(None)
         else:

@@ -17,11 +17,11 @@ from ...entries.entry_run import EntryRun
 from ...errors import (
     BadRequestError,
     BookKeeperError,
-    LedgerRecoveryError,
     NoSuchEntryError,
 )
 from ...ledger.entry_batch import EntryBatch
-from ...ledger.read_answers import NO_ENTRY, failed_request, most_telling, verified_batch
+from ...ledger.lac_answers import lac_failure
+from ...ledger.read_answers import NO_ENTRY, failed_request, verified_batch
 from ...model import INVALID_ENTRY_ID, Entry
 from .context import ReadingContext
 from .lac_coverage import LacCoverage
@@ -112,18 +112,18 @@ class LacReads:
     async def read_any(self) -> int:
         """Ask all bookies for the LAC, until one answers with a higher LAC than this reader knows; return the LAC.
 
-        :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered; :func:`.lac_failure` chooses the error.
         """
-        view, errors, ensemble = self._view, list[Exception](), self._ensemble
+        view, errors, ensemble = self._view, dict[str, Exception](), self._ensemble
         if view.closed:
             return view.last_add_confirmed
         asked = [partial(self._news_of, bookie_id, view.last_add_confirmed, errors) for bookie_id in ensemble]
         await Speculation(self._clock, asked, self._patience, len(asked)).run()
         if len(errors) == len(ensemble):
-            raise LedgerRecoveryError(f"no bookie of ledger {view.ledger_id} answered: {most_telling(errors)}")
+            raise lac_failure(errors, view.ledger_id)
         return view.last_add_confirmed
 
-    async def _news_of(self, bookie_id: str, before: int, errors: list[Exception]) -> bool | None:
+    async def _news_of(self, bookie_id: str, before: int, errors: dict[str, Exception]) -> bool | None:
         ledger_id = self._view.ledger_id
         try:
             reply = await self._bookies.read(bookie_id, ledger_id, INVALID_ENTRY_ID)
@@ -131,7 +131,7 @@ class LacReads:
         except NO_ENTRY:
             return None  # the bookie has answered, but it knows no higher LAC than this reader
         except BookKeeperError as error:
-            errors.append(error)
+            errors[bookie_id] = error
             return None
         self._view.confirmed(last.last_add_confirmed, last.length)
         return True if last.last_add_confirmed > before else None

@@ -295,7 +295,9 @@ class LedgerReader:
         """Ask the bookies for the last add confirmed (LAC) until one knows a higher LAC than this reader.
 
         :returns: the highest entry id that can be read, -1 if no entry can be read.
-        :raises bookkeeper_twisted.errors.BookKeeperError: no bookie answered.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: no bookie answered, and one refused the password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: no bookie answered; the last failure was a time-out.
+        :raises bookkeeper_twisted.errors.ReadError: no bookie answered; the last failure was another error.
         """
         return Deferred.fromCoroutine(self._ask(self._lac_reads.read_any))
 

@@ -14,12 +14,13 @@ from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieHandleNotAvailableError,
     BookieIOError,
+    ClientClosedError,
     DigestMatchError,
     LedgerClosedError,
-    LedgerRecoveryError,
     NoSuchLedgerError,
     ReadError,
     RequestTimeoutError,
+    UnauthorizedAccessError,
 )
 from bookkeeper_twisted.ledger.batch_support import REMEMBERED
 from bookkeeper_twisted.ledger.schedule import Schedule
@@ -117,7 +118,23 @@ class CoverageTests(LacCase):
         self.bookies["b2"].fail("read", BookieIOError)
         self.assertEqual(self.result(self.reads.read_any()), 8)
         self.bookies["b0"].damage(LEDGER, 4)
-        self.failureResultOf(self.settled(self.reads.read_any()), LedgerRecoveryError)
+        error = self.failureResultOf(self.settled(self.reads.read_any()), ReadError).value
+        text = "bookie b0: .* digest .*; no connection to b1; I/O error at the bookie: bookie b2$"
+        self.assertRegex(str(error), f"^too few bookies know the last add of ledger {LEDGER}: {text}")
+
+    def test_any_without_answers(self) -> None:
+        """Time-outs, a wrong password and the end of the client keep their own errors, whatever else failed."""
+        self.bookies["b0"].up = False
+        for name in ("b1", "b2"):
+            self.bookies[name].silent = True
+        error = self.failureResultOf(self.settled(self.reads.read_any(), 40.0), RequestTimeoutError).value
+        self.assertRegex(str(error), ": no connection to b0; bookie b1 gave no reply in 5 s to .*; bookie b2 gave no")
+        self.bookies["b1"].silent = False
+        self.bookies["b1"].fail("read", lambda: UnauthorizedAccessError(LEDGER))
+        error = self.failureResultOf(self.settled(self.reads.read_any(), 40.0), UnauthorizedAccessError).value
+        self.assertEqual(str(error), f"unauthorized access: ledger {LEDGER}, bookie b1")
+        self.bookies.close()
+        self.failureResultOf(self.settled(self.reads.read_any()), ClientClosedError)
 
     def test_any_of_nothing(self) -> None:
         """That no bookie has an entry is an answer."""
