@@ -16,6 +16,7 @@ from ..authorization.access import AccessControl
 from ..instruments import Ring
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import JournalGroup
+from ..protocol.server.connected_peers import PeerDelay
 from ..storage.maintenance.scrub import DamagedEntries
 from .requests.slow_requests import SlowRequest
 
@@ -179,6 +180,12 @@ class IBookieAdmin(Interface):
 
     def slow_requests() -> Ring[SlowRequest]:
         """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
+
+    def slowest_peer() -> PeerDelay | None:
+        """Return the client that delays its replies most, by not reading or by the network to it.
+
+        The result is None without clients, and before the bookie serves.
+        """
 
     def background() -> "IBackgroundWork":
         """Return the object that controls garbage collection, scrub and speed limits.

@@ -38,6 +38,7 @@ from ..limits.adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..limits.ratelimit import Rate
 from ..limits.throttle import ThrottleStatus
 from ..metrics import JournalGroup
+from ..protocol.server.connected_peers import PeerDelay
 from ..storage.maintenance.plan import LogUsage, candidates
 from ..storage.maintenance.scrub import DamagedEntries
 
@@ -202,6 +203,7 @@ class FakeBookieAdmin:
     """A fake bookie with the administration interface; a test sets the phase of its life.
 
     :ivar other_reasons: reasons to be read-only, other than the administrator's request.
+    :ivar peer: the client that delays its replies most.
     :ivar live: configuration keys that can be changed while the bookie runs.
     :ivar wrong_directories: the error that :meth:`check_directories` raises, if any.
     """
@@ -230,6 +232,7 @@ class FakeBookieAdmin:
     work: FakeBackgroundWork = attrs.field(factory=FakeBackgroundWork)
     groups: Sequence[Ring[JournalGroup]] = attrs.field(factory=lambda: (Ring(600),))
     slow: Ring[SlowRequest] = attrs.field(factory=lambda: Ring(500))
+    peer: PeerDelay | None = None
     since: float = _BEGAN
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
@@ -294,6 +297,10 @@ class FakeBookieAdmin:
     def slow_requests(self) -> Ring[SlowRequest]:
         """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
         return self.slow
+
+    def slowest_peer(self) -> PeerDelay | None:
+        """Return the client that delays its replies most; None if none does."""
+        return self.peer
 
     def background(self) -> IBackgroundWork:
         """Return the object that controls garbage collection, scrubs and speed limits."""

@@ -13,6 +13,24 @@ _EVENTS = "http/console/events.py"
 
 PLANTS = (
     Plant(
+        "a client that does not read is not called slow", "http/console/diagnosis.py",
+        "if peer.stalled >= _STALLED: ...", "", ["tests.http.console.test_diagnosis"], where="_network",
+    ),
+    Plant(
+        "a client that is far away is not called slow", "http/console/diagnosis.py",
+        "peer.round_trip >= _FAR", "False", ["tests.http.console.test_diagnosis"], where="_network",
+    ),
+    Plant(
+        "the farthest client hides one that does not read", "protocol/server/connected_peers.py",
+        "(delay.stalled, delay.round_trip or 0.0)", "(delay.round_trip or 0.0, delay.stalled)",
+        ["tests.protocol.server.test_unread_replies"], where="ConnectedPeers.slowest",
+    ),
+    Plant(
+        "a connection that is no TCP breaks the console", "protocol/server/round_trips.py",
+        "(OSError, AttributeError)", "AttributeError", ["tests.protocol.server.test_round_trips"],
+        where="round_trip_of",
+    ),
+    Plant(
         "a ring gives records again", "instruments.py",
         "self.count - number", "len(self._records)", _RING, where="Ring.after",
     ),

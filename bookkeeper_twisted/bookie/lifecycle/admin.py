@@ -19,6 +19,7 @@ from ...instruments import Instruments, Ring
 from ...limits.adaptive import ISpeedLimits
 from ...logs.levels import LEVELS_OF_PROCESS, LogLevels
 from ...metrics import JournalGroup, new_registry, pieces
+from ...protocol.server.connected_peers import PeerDelay
 from ...storage.file_listing import FileKind, files_of
 from ...storage.index.run_index import FILE_NAME
 from ...storage.interfaces import IFileSystem
@@ -98,22 +99,28 @@ class ServingParts:
     """The objects of a serving bookie that :class:`BookieAdmin` calls for an administrator.
 
     :ivar control: the object by which an administrator controls the background work.
+    :ivar slowest_peer: returns the client that delays its replies most; None without clients.
     """
 
     directories: ServedDirectories
     maintenance: Maintenance
     control: IBackgroundWork
+    slowest_peer: Callable[[], PeerDelay | None]
 
     @classmethod
-    def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
+    def of(
+        cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime,
+        slowest_peer: Callable[[], PeerDelay | None],
+    ) -> "ServingParts":  # fmt: skip
         """Make this object from the directories and the maintenance of a bookie that begins to serve.
 
         :param directories: the bookie's directories.
         :param maintenance: the background work, which the administration starts, suspends and cancels.
         :param clock: the clock by which status reports estimate remaining times.
+        :param slowest_peer: returns the client that delays its replies most.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
-        return cls(directories, maintenance, control)
+        return cls(directories, maintenance, control, slowest_peer)
 
 
 def _named(usage: Sequence[DirectoryUsage], directories: Sequence[str]) -> Sequence[DirectoryUsage]:
@@ -293,6 +300,10 @@ class BookieAdmin:
     def slow_requests(self) -> Ring[SlowRequest]:
         """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
         return self._slow.recent if self._slow is not None else Ring(1)
+
+    def slowest_peer(self) -> PeerDelay | None:
+        """Return the client that delays its replies most; None without clients, and before the bookie serves."""
+        return self._parts.slowest_peer() if self._parts is not None else None
 
     def background(self) -> IBackgroundWork:
         """Return the object that controls garbage collection, scrub and speed limits."""

@@ -72,7 +72,8 @@ class BookieParts:
         groups = [group for ring in self._admin.journal_groups() for group in ring.after(0)]
         threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
         slow = self._admin.slow_requests().after(0)
-        return attrs.asdict(bottleneck(groups, slow, self._seconds(), threshold)) | {"threshold": threshold}
+        found = bottleneck(groups, slow, self._seconds(), threshold, self._admin.slowest_peer())
+        return attrs.asdict(found) | {"threshold": threshold}
 
     async def throttles(self) -> object:
         """Return all speed limits of the process; None while the bookie does not accept requests."""

@@ -12,6 +12,7 @@ from ...bookie.group_commit import LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
 from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequest
 from ...metrics import JournalGroup
+from ...protocol.server.connected_peers import PeerDelay
 
 WINDOW = 600.0
 """Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
@@ -20,6 +21,12 @@ _DAY = 86400.0
 _HOUR = 3600.0
 _LITTLE = 0.05
 """The free share of a journal's disk from which on the console warns."""
+
+_STALLED = 1.0
+"""Seconds without a read of waiting replies from which on a client counts as slow."""
+
+_FAR = 0.1
+"""Seconds of a round trip from which on a client counts as far away; delayed confirmations alone take 0.04 s."""
 
 _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
@@ -49,7 +56,8 @@ class Bottleneck:
 
 
 def bottleneck(
-    groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str
+    groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str,
+    peer: PeerDelay | None = None,
 ) -> Bottleneck:  # fmt: skip
     """Find the main cause of the slow requests of the last ten minutes: the one that took most of their time.
 
@@ -58,6 +66,7 @@ def bottleneck(
     :param now: the time in seconds since the epoch.
     :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded.  The
         cause is then derived from the mean times of the journal groups.
+    :param peer: the client that delays its replies most; if no request is slow, the network to it may be the cause.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     seconds: dict[str, float] = {}
@@ -78,8 +87,21 @@ def bottleneck(
         if queue is not None:
             text += f"; of an add, most is {'the queue' if cause == 'queue' else 'the disk'} of the journal"
     else:
-        cause, text = "none", f"nothing: no request took {threshold} ms in the last ten minutes"
+        network, quick = _network(peer), f"no request took {threshold} ms in the last ten minutes"
+        cause, text = ("network", f"the network: {network}; in this bookie {quick}") if network else ("none", "")
+        text = text or f"nothing in this bookie: {quick}, and no client is far away or does not read"
     return Bottleneck(cause, text, seconds, queue, write, sync)
+
+
+def _network(peer: PeerDelay | None) -> str:
+    """Return how the network, or the client itself, delays the replies to ``peer``; an empty text if it does not."""
+    if peer is None:
+        return ""
+    if peer.stalled >= _STALLED:
+        return f"{peer.peer} has read nothing of the replies that wait for {peer.stalled:.0f} s"
+    if peer.round_trip is not None and peer.round_trip >= _FAR:
+        return f"a round trip to {peer.peer} takes {peer.round_trip * 1000:.0f} ms"
+    return ""
 
 
 def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -16,6 +17,9 @@ from ...security.principals import Principal
 from ..connection_state import ConnectionState
 from ..peer_lines import PeerLines
 from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
+
+MOST_MEASURED = 1000
+"""Maximum number of connections whose delays are measured at once: each takes a system call."""
 
 
 class TimedConnection(Protocol):
@@ -37,6 +41,10 @@ class TimedConnection(Protocol):
 
     @property
     def stalled_for(self) -> float: ...
+
+    @property
+    def round_trip(self) -> float | None:
+        """Return the seconds that the network takes to the peer and back; None if they are not known."""
 
     def is_late(self, latest: float) -> bool:
         """Test whether the peer began a frame or its authentication before ``latest`` and has not completed it.
@@ -131,6 +139,19 @@ class Sweeps:
         self.start()
         if not is_late:
             self._do_sweep()
+
+
+class PeerDelay(NamedTuple):
+    """The delays of replies to a peer, which the peer or the network causes.
+
+    :ivar peer: host and port.
+    :ivar stalled: seconds for which the peer has read nothing of replies that wait; 0 if none wait.
+    :ivar round_trip: seconds that the network takes to the peer and back; None if they are not known.
+    """
+
+    peer: str
+    stalled: float
+    round_trip: float | None
 
 
 class ConnectedPeers(Generic[C]):
@@ -228,6 +249,16 @@ class ConnectedPeers(Generic[C]):
             connection.abort()
         else:
             connection.end()
+
+    def slowest(self) -> PeerDelay | None:
+        """Return the peer that delays its replies most: has not read for the longest time, or else is farthest away.
+
+        Of many connections, only :data:`MOST_MEASURED` are measured.  Without connections, return None.
+        """
+        delays = [
+            PeerDelay(each.peer, each.stalled_for, each.round_trip) for each in islice(self._connections, MOST_MEASURED)
+        ]
+        return max(delays, key=lambda delay: (delay.stalled, delay.round_trip or 0.0), default=None)
 
     def end_late(self) -> None:
         """End the connections whose peers take too long to send a frame or to read replies."""

@@ -23,6 +23,7 @@ from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from .greeting import Greeting
 from .limits import FEW_PEERS, FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
+from .round_trips import round_trip_of
 from .shared_limits import SharedLimits, is_untrusted
 
 if TYPE_CHECKING:
@@ -303,6 +304,10 @@ class ServerConnection(Protocol):
         if confirmed != self._last_read[0] or not waits or self.closed:
             self._last_read = confirmed, now
         return now - self._last_read[1]
+
+    @property
+    def round_trip(self) -> float | None:
+        return round_trip_of(self._socket)
 
     @property
     def _is_busy(self) -> bool:

@@ -103,6 +103,10 @@ class BookieAdminContract(SynchronousTestCase):
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
 
+    def test_slowest_peer(self) -> None:
+        """Without clients, the admin interface names none that delays its replies."""
+        self.assertIsNone(self.admin.slowest_peer())
+
     def test_files(self) -> None:
         """The listing of files contains the names of files of each kind."""
         files = self.settled(self.admin.files())

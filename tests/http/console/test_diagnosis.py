@@ -15,6 +15,7 @@ from bookkeeper_twisted.http.console.diagnosis import (
     full_forecast,
 )
 from bookkeeper_twisted.metrics import JournalGroup
+from bookkeeper_twisted.protocol.server.connected_peers import PeerDelay
 
 NOW = 1000.0 + WINDOW
 
@@ -61,6 +62,20 @@ class BottleneckTests(SynchronousTestCase):
         found = bottleneck([group(9, 9, 1.0)], [slow(DISK, 9000, 1.0)], NOW, "500")
         self.assertEqual((found.cause, found.queue_ms), ("none", None))
         self.assertIn("no request took 500 ms", found.text)
+
+    def test_network(self) -> None:
+        """If no request is slow, a client that does not read, or is far away, is named; slow requests come first."""
+        for peer, said in (
+            (PeerDelay("c:1", 6.0, 0.3), "the network: c:1 has read nothing of the replies that wait for 6 s; "),
+            (PeerDelay("c:1", 0.9, 0.2), "the network: a round trip to c:1 takes 200 ms; "),
+        ):
+            found = bottleneck((), (), NOW, "500", peer)
+            self.assertEqual(found.cause, "network")
+            self.assertEqual(found.text, said + "in this bookie no request took 500 ms in the last ten minutes")
+            self.assertEqual(bottleneck((), [slow(DISK, 1000)], NOW, "500", peer).cause, "disk")
+        for near in (PeerDelay("c:1", 0.9, 0.09), PeerDelay("c:1", 0.0, None), None):
+            found = bottleneck((), (), NOW, "500", near)
+            self.assertEqual((found.cause, found.text.startswith("nothing in this bookie: ")), ("none", True))
 
     def test_without_threshold(self) -> None:
         """If no request counts as slow, the groups of the journal decide, and the verdict says so."""

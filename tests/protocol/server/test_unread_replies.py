@@ -4,6 +4,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.codec.v2 import requests_out
+from bookkeeper_twisted.protocol.server.connected_peers import PeerDelay
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.protocol.server.limits import SECONDS_STALLED, ServerLimits
 
@@ -60,6 +61,20 @@ class UnreadReplyTests(ServerTestCase):
         self.wait(1)
         self.assertFalse(self.connect()[1].aborted)
         self.assertEqual([transport.aborted or transport.disconnecting for _, transport in pairs], [False, True])
+
+    def test_slowest(self) -> None:
+        """Of all peers, the one that has not read for the longest time is named; then the farthest, if it is known."""
+        self.assertIsNone(self.factory.peers.slowest())
+        far, _ = self.connect()
+        self.assertEqual(self.factory.peers.slowest(), PeerDelay(far.peer, 0.0, None))
+        self.patch(ServerConnection, "round_trip", property(lambda each: 0.2 if each is far else 0.1))
+        self.assertEqual(self.factory.peers.slowest()[1:], (0.0, 0.2))  # type: ignore[index]
+        _, transport = self.stalled()
+        self.factory.peers.slowest()  # time counts from the first look on
+        self.wait(5)
+        self.assertEqual(self.factory.peers.slowest()[1:], (5.0, 0.1))  # type: ignore[index]
+        transport.bytes_accepted += 1
+        self.assertEqual(self.factory.peers.slowest()[1:], (0.0, 0.2))  # type: ignore[index]
 
     def test_reset(self) -> None:
         """A peer that reads nothing for long is dropped, and counted; one that reads a byte now and then is not."""
