@@ -29,7 +29,7 @@ _WAIT_FOR_STORE = 5.0
 
 T = TypeVar("T")
 
-OPEN = "a writer has it open"
+OPEN = "not closed: a writer may have it open"
 MARKED = "marked, and waiting for a worker"
 UNMARKED = "not marked yet"
 
