@@ -213,6 +213,11 @@ PLANTS = (
         ["tests.http.console.test_replicas"], where="compared",
     ),
     Plant(
+        "one state that cannot be read holds up the whole console", "http/console/feed.py",
+        "reading.addTimeout(LATE, self._clock, late)", "reading", ["tests.http.console.test_feed"],
+        where="ConsoleFeed._read_whole",
+    ),
+    Plant(
         "each asker for the whole console has it read", "http/console/feed.py", "now - self._whole_at >= INTERVAL",
         "True", ["tests.http.console.test_feed"], where="ConsoleFeed.read_all",
     ),

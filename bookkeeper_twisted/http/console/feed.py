@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -199,7 +199,8 @@ class ConsoleFeed:
     async def read_all(self) -> str:
         """Return the states and records of all data sources as JSON, for a client that requests no stream.
 
-        All requests within :data:`INTERVAL` seconds get the same text, so that a large number of clients costs a bookie
+        A state that takes more than :data:`LATE` seconds to read has the only member ``error``.  All requests within
+        :data:`INTERVAL` seconds get the same text, so that a large number of clients costs a bookie
         little more than one client.
         """
         now = self._clock.seconds()
@@ -209,7 +210,12 @@ class ConsoleFeed:
         return await self._whole.wait()
 
     async def _read_whole(self) -> str:
-        parts = {source.name: dumped(await self._read(source)) for source in self._states}
+        def late(_: object, seconds: float) -> object:
+            return {"error": f"it could not be read within {seconds:g} s"}
+
+        readings = [Deferred.fromCoroutine(self._read(source)) for source in self._states]
+        found = await gatherResults([reading.addTimeout(LATE, self._clock, late) for reading in readings])
+        parts = {source.name: dumped(state) for source, state in zip(self._states, found, strict=True)}
         parts |= {source.name: dumped(source.after([])) for source in self._records}
         return members(parts)
 

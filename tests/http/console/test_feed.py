@@ -163,6 +163,18 @@ class SampleTests(FeedCase):
             self.assertEqual((self.reads, found["state"]), (expected, expected - 1))
             self.clock.advance(INTERVAL * 0.6)
 
+    def test_whole_without_an_answer(self) -> None:
+        """A state that cannot be read holds up the others for five seconds at most, and says so."""
+        self.value = Deferred[object]()
+        reading = Deferred.fromCoroutine(self.feed.read_all())
+        self.clock.advance(LATE - 0.1)
+        self.assertNoResult(reading)
+        self.clock.advance(0.2)
+        found = json.loads(self.successResultOf(reading))
+        self.assertEqual(found["state"], {"error": "it could not be read within 5 s"})
+        self.assertIn("ring", found)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
     def test_rare(self) -> None:
         """A source is read as often as it says."""
         self.viewer()
