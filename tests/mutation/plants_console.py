@@ -213,6 +213,10 @@ PLANTS = (
         ["tests.http.console.test_replicas"], where="compared",
     ),
     Plant(
+        "a state is said to be old since the newest attempt", "http/console/feed.py",
+        "not isinstance(state, _Unread)", "True", ["tests.http.console.test_feed"], where="ConsoleFeed._read_into",
+    ),
+    Plant(
         "one state that cannot be read holds up the whole console", "http/console/feed.py",
         "reading.addTimeout(LATE, self._clock, late)", "reading", ["tests.http.console.test_feed"],
         where="ConsoleFeed._read_whole",

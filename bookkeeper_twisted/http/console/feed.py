@@ -72,6 +72,10 @@ class Viewer(Protocol):
         """Abort the connection, because the viewer does not read."""
 
 
+class _Unread(dict[str, str]):
+    """The value of a state that could not be read: a dict with the only key ``error``, which says why."""
+
+
 @attrs.frozen
 class _Reading:
     """A reading of a state that has not ended.
@@ -103,6 +107,7 @@ class ConsoleFeed:
         self._known = {source.name: KnownState(source.rows) for source in self._states}
         self._counts: dict[str, list[int]] = {}
         self._readings: dict[str, _Reading] = {}
+        self._unread_since: dict[str, float] = {}  # when the first reading began since the last that succeeded
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
         self._snapshot: tuple[int, bytes] = (-1, b"")
         self._timer: IDelayedCall | None = None
@@ -153,6 +158,7 @@ class ConsoleFeed:
         They may be hours old, so the first viewer since then must not get them as the present states.
         """
         self._ticks, self._snapshot = 0, (-1, b"")
+        self._unread_since = dict.fromkeys(self._readings, self._clock.seconds())
         self._known = {source.name: KnownState(source.rows) for source in self._states}
 
     def leave(self, viewer: Viewer) -> None:
@@ -211,7 +217,7 @@ class ConsoleFeed:
 
     async def _read_whole(self) -> str:
         def late(_: object, seconds: float) -> object:
-            return {"error": f"it could not be read within {seconds:g} s"}
+            return _Unread(error=f"it could not be read within {seconds:g} s")
 
         readings = [Deferred.fromCoroutine(self._read(source)) for source in self._states]
         found = await gatherResults([reading.addTimeout(LATE, self._clock, late) for reading in readings])
@@ -258,6 +264,7 @@ class ConsoleFeed:
         """Begin to read the states whose interval has passed; skip a state that is still being read."""
         for source in self._states:
             if self._ticks % source.every == 0 and source.name not in self._readings:
+                self._unread_since.setdefault(source.name, self._clock.seconds())
                 ended = Deferred.fromCoroutine(self._read_into(source))
                 self._readings[source.name] = _Reading(self._clock.seconds(), ended)
                 ended.addErrback(self._failed).addBoth(self._ended, source.name)
@@ -265,9 +272,13 @@ class ConsoleFeed:
         self._timer = self._clock.callLater(INTERVAL, self._tick)
 
     def _note_late(self) -> None:
-        """Tell viewers, as the state ``late``, which states are earlier ones, and since when each is being read."""
+        """Tell viewers, as the state ``late``, which states are earlier ones, and since when none could be read."""
         now = self._clock.seconds()
-        late = {name: reading.began for name, reading in self._readings.items() if now - reading.began >= LATE}
+        late = {
+            name: self._unread_since[name]
+            for name, reading in self._readings.items()
+            if now - reading.began >= LATE
+        }  # fmt: skip
         if late or "late" in self._known:
             self._known.setdefault("late", KnownState("")).take(late)
 
@@ -285,14 +296,17 @@ class ConsoleFeed:
             self._sample()
 
     async def _read_into(self, source: StateSource) -> None:
-        self._known[source.name].take(await self._read(source))
+        state = await self._read(source)
+        if not isinstance(state, _Unread):
+            del self._unread_since[source.name]
+        self._known[source.name].take(state)
 
     async def _read(self, source: StateSource) -> object:
         """Return the present state of a data ``source``; if reading it fails, a dict with the only key ``error``."""
         try:
             return await source.read()
         except (BookKeeperError, OSError) as error:
-            return {"error": str(error)}
+            return _Unread(error=str(error))
 
     def _failed(self, failure: Failure) -> None:
         if not failure.check(CancelledError):

@@ -145,6 +145,29 @@ class SampleTests(FeedCase):
         self.tick()
         self.assertIn({}, [data["late"] for *_, data in viewer.events() if "late" in data])
 
+    def test_old_for_long(self) -> None:
+        """Viewers are told since when a state cannot be read, not when the newest attempt has begun."""
+        viewer = self.viewer()
+        self.tick()
+        began = self.clock.seconds() + INTERVAL
+        waiting = self.value = Deferred[object]()
+        for _ in range(3):
+            self.tick(int(LATE) + 2)
+            failing, waiting = waiting, Deferred[object]()
+            self.value = waiting
+            failing.errback(MetadataError("gone"))
+            self.tick()
+        found = [data["late"] for *_, data in viewer.events() if data.get("late")]
+        self.assertEqual({late["state"] for late in found}, {began})
+        self.value = 3
+        waiting.callback(2)
+        self.tick(2)
+        waiting = self.value = Deferred[object]()
+        self.tick(int(LATE) + 3)
+        found = [data["late"]["state"] for *_, data in viewer.events() if data.get("late")]
+        self.assertTrue(found and found[0] > began, found)
+        waiting.callback(4)
+
     def test_shared(self) -> None:
         """Ten viewers cost one sample an interval, and get the same bytes."""
         viewers = [self.viewer() for _ in range(10)]
