@@ -77,19 +77,24 @@ def bottleneck(
         _mean([group.waited for group in newest]), _mean([group.written for group in newest]),
         _mean([group.synced for group in newest if group.synced is not None]),
     )  # fmt: skip
+    is_recorded, network = threshold not in ("", "0"), _network(peer)
+    recorded = (
+        f"no request took {threshold} ms in the last ten minutes" if is_recorded
+        else "slowRequestThresholdMs is 0, so no request is recorded as slow"
+    )  # fmt: skip
     if seconds:
         cause, waited_for = _longest(seconds)
         text = f"the {cause}: slow requests waited longest for {waited_for}"
-    elif threshold in ("", "0"):
+    elif network:
+        cause, text = "network", f"the network: {network}; in this bookie: {recorded}"
+    elif not is_recorded:
         on_disk = (write or 0.0) + (sync or 0.0)
         cause = "none" if queue is None else "queue" if queue > on_disk else "disk"
-        text = "slowRequestThresholdMs is 0, so no request is recorded as slow"
+        text = recorded
         if queue is not None:
             text += f"; of an add, most is {'the queue' if cause == 'queue' else 'the disk'} of the journal"
     else:
-        network, quick = _network(peer), f"no request took {threshold} ms in the last ten minutes"
-        cause, text = ("network", f"the network: {network}; in this bookie {quick}") if network else ("none", "")
-        text = text or f"nothing in this bookie: {quick}, and no client is far away or does not read"
+        cause, text = "none", f"nothing in this bookie: {recorded}, and no client is far away or does not read"
     return Bottleneck(cause, text, seconds, queue, write, sync)
 
 

@@ -71,8 +71,10 @@ class BottleneckTests(SynchronousTestCase):
         ):
             found = bottleneck((), (), NOW, "500", peer)
             self.assertEqual(found.cause, "network")
-            self.assertEqual(found.text, said + "in this bookie no request took 500 ms in the last ten minutes")
+            self.assertEqual(found.text, said + "in this bookie: no request took 500 ms in the last ten minutes")
             self.assertEqual(bottleneck((), [slow(DISK, 1000)], NOW, "500", peer).cause, "disk")
+            found = bottleneck([group(0.5, 0.1)], (), NOW, "0", peer)
+            self.assertEqual((found.cause, found.text.startswith(said)), ("network", True))
         for near in (PeerDelay("c:1", 0.9, 0.09), PeerDelay("c:1", 0.0, None), None):
             found = bottleneck((), (), NOW, "500", near)
             self.assertEqual((found.cause, found.text.startswith("nothing in this bookie: ")), ("none", True))
