@@ -1,5 +1,6 @@
 """Programs from Debian's packages, for tests that can be skipped where these cannot be had."""
 
+import contextlib
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -17,14 +18,20 @@ def unpack(packages: Sequence[str], cache: Path, wanted: str, hint: str) -> None
     :param hint: why tests are skipped.
     :raises SkipTest: they cannot be fetched.
     """
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    # Another process of the tests may do the same: it must find the whole folder, or none.
+    with tempfile.TemporaryDirectory(dir=cache.parent) as folder:
+        fetched, unpacked = Path(folder, "fetched"), Path(folder, "unpacked")
+        fetched.mkdir()
+        unpacked.mkdir()
         try:
             command = ["apt-get", "download", *packages]
-            subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=bool(packages))
-            for package in Path(folder).glob("*.deb"):
-                subprocess.run(["dpkg", "-x", package, cache], check=True, capture_output=True, timeout=60)
+            subprocess.run(command, cwd=fetched, capture_output=True, timeout=300, check=bool(packages))
+            for package in fetched.glob("*.deb"):
+                subprocess.run(["dpkg", "-x", package, unpacked], check=True, capture_output=True, timeout=60)
         except (OSError, subprocess.SubprocessError):
             raise SkipTest(hint) from None
+        with contextlib.suppress(OSError):  # the other process was faster
+            unpacked.rename(cache)
     if not (cache / wanted).exists():
         raise SkipTest(hint)
