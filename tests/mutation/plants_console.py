@@ -182,7 +182,8 @@ PLANTS = (
     ),
     Plant(
         "a search reads all ledgers at once", _LEDGERS,
-        "take(listing, SCANNED)", "take(listing, 10**9)", _SEARCHED, where="LedgerPages._next",
+        "ledger_ids_from(admin, after + 1, SCANNED)", "ledger_ids_from(admin, after + 1, 10**9)", _SEARCHED,
+        where="LedgerPages._next",
     ),
     Plant(
         "a search forgets the ledgers after a full page", _LEDGERS,

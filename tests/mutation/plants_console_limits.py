@@ -62,7 +62,7 @@ PLANTS = (
         _SURVEYED, where="risks",
     ),
     Plant(
-        "old ledgers tell what new ones need", _CLUSTER, "newest, step = later, step * 2 if is_growing else step",
+        "old ledgers tell what new ones need", _CLUSTER, "newest, step = later[0], step * 2 if is_growing else step",
         "newest, step = newest, 0", _SURVEYED, where="newest_ensemble",
     ),
     Plant(

@@ -265,7 +265,7 @@ PLANTS = (
     ),
     Plant(
         "a full disk does not end a minor compaction", "bookie/maintenance/garbage_collector.py",
-        "full or (almost_full and self.state.phase == _MAJOR)", "almost_full and self.state.phase == _MAJOR",
+        "full or (almost_full and self.state.phase == MAJOR)", "almost_full and self.state.phase == MAJOR",
         ["tests.bookie.maintenance.test_garbage_collector"],
         where="GarbageCollector.disk_changed",
     ),

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+MAJOR, MINOR = "major compaction", "minor compaction"
+"""The two kinds of compaction; also the phases in which a garbage collector makes them."""
+
 
 def obstacles(
     kind: str, threshold: float, interval: float, force_allowed: bool, suspended: bool, disk: str
@@ -73,6 +76,6 @@ def report(
     elif not compaction and not wanted:
         text += "; no compaction was requested"
     for kind, reasons in wanted.items():
-        if compaction not in (kind, "major compaction") and reasons:
+        if compaction not in (kind, MAJOR) and reasons:
             text += f"; no {kind}: {' and '.join(reasons)}"
     return text + (f"; a part ended with an error: {failure}" if failure else "")

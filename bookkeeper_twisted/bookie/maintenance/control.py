@@ -23,6 +23,7 @@ from ..admin import (
     SpaceForecast,
     WorkProgress,
 )
+from .collection_report import MAJOR, MINOR
 from .forecast import SpaceForecaster
 from .garbage_collector import CompactionKind
 from .maintained import MaintainedDirectory
@@ -30,7 +31,6 @@ from .maintenance import COMPACTION_READ, COMPACTION_WRITE, SCRUB, Maintenance
 from .progress import Progress
 
 _ROWS = 1000
-_MAJOR = "major compaction"
 
 
 @implementer(IBackgroundWork)
@@ -57,8 +57,8 @@ class BackgroundControl:
         return CollectionStatus(
             state.phase,
             state.forced,
-            self._status(_MAJOR, state.suspended_major, state.majors, state.last_major, options.major),
-            self._status("minor compaction", state.suspended_minor, state.minors, state.last_minor, options.minor),
+            self._status(MAJOR, state.suspended_major, state.majors, state.last_major, options.major),
+            self._status(MINOR, state.suspended_minor, state.minors, state.last_minor, options.minor),
             self._directories(),
             began,
             state.runs,
@@ -77,7 +77,7 @@ class BackgroundControl:
     def _directories(self) -> tuple[DirectoryWork, ...]:
         parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)
         state = self._collector.state
-        suspended = state.suspended_major if state.phase == _MAJOR else state.suspended_minor
+        suspended = state.suspended_major if state.phase == MAJOR else state.suspended_minor
         return tuple(
             DirectoryWork(
                 directory.storage.path,

@@ -11,14 +11,13 @@ from twisted.logger import Logger
 
 from ...errors import BookKeeperError
 from ...metrics import MaintenanceMetrics
-from .collection_report import WorkDone, obstacles, report
+from .collection_report import MAJOR, MINOR, WorkDone, obstacles, report
 from .compactor import CompactionOrder, Compactor
 from .ledger_collector import LedgerCollector
 from .log_collector import LogCollector
 from .progress import Progress
 
 T = TypeVar("T")
-_MAJOR, _MINOR = "major compaction", "minor compaction"
 
 
 @attrs.frozen
@@ -220,10 +219,10 @@ class GarbageCollector:
         state, options = self.state, self.options
         major, minor, allowed = options.major, options.minor, options.force_allowed
         return {
-            _MAJOR: obstacles(
+            MAJOR: obstacles(
                 "major", major.threshold, major.interval, allowed, state.suspended_major, self._disk_stops_major
             ),
-            _MINOR: obstacles(
+            MINOR: obstacles(
                 "minor", minor.threshold, minor.interval, allowed, state.suspended_minor, self._disk_stops_minor
             ),
         }
@@ -244,7 +243,7 @@ class GarbageCollector:
                 self._want(_Request(forced=True, major=True, minor=True))
             return
         self._disk_stops_major, self._disk_stops_minor = text if almost_full or full else "", text if full else ""
-        if full or (almost_full and self.state.phase == _MAJOR):
+        if full or (almost_full and self.state.phase == MAJOR):
             self.cancel()
 
     # -- runs --
@@ -313,7 +312,7 @@ class GarbageCollector:
         :param before: the counts before it.
         :param failures: the number of failures before it.
         """
-        kinds = [kind for kind, wanted in ((_MAJOR, request.major), (_MINOR, request.minor)) if wanted]
+        kinds = [kind for kind, wanted in ((MAJOR, request.major), (MINOR, request.minor)) if wanted]
         prevented = self.obstacles()
         failure = self.state.last_failure if self.state.failures != failures else ""
         wanted = {kind: prevented[kind] for kind in kinds}
@@ -377,19 +376,19 @@ class GarbageCollector:
         stops_major = state.suspended_major or bool(self._disk_stops_major)
         stops_minor = state.suspended_minor or bool(self._disk_stops_minor)
         if self._is_due(self.options.major, request, request.major, state.last_major, now, stops_major):
-            await self._compact_as(_MAJOR, self.options.major)
+            await self._compact_as(MAJOR, self.options.major)
             state.majors += 1
             self._metrics.majors.value += 1
             if not state.suspended_major:
                 state.last_major = state.last_minor = self._clock.seconds()
-            return _MAJOR
+            return MAJOR
         if self._is_due(self.options.minor, request, request.minor, state.last_minor, now, stops_minor):
-            await self._compact_as(_MINOR, self.options.minor)
+            await self._compact_as(MINOR, self.options.minor)
             state.minors += 1
             self._metrics.minors.value += 1
             if not state.suspended_minor:
                 state.last_minor = self._clock.seconds()
-            return _MINOR
+            return MINOR
         return ""
 
     def _is_due(
@@ -458,8 +457,8 @@ class GarbageCollector:
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state
-        paused = (phase == _MAJOR and state.suspended_major) or (
-            phase == _MINOR and state.suspended_minor
+        paused = (phase == MAJOR and state.suspended_major) or (
+            phase == MINOR and state.suspended_minor
         )
         for compactor in self._compactors:
             if paused:

@@ -22,6 +22,7 @@ class LatestReading(Generic[T]):
     :param kept: seconds for which a result is returned again without another reading.
     :ivar result: the result of the last reading that succeeded; None before the first one.
     :ivar read_at: when it succeeded, in seconds since the epoch; None before that.
+    :ivar unread_since: when the first reading without a result began since the last result; None if there is none.
     :ivar failure: why the last reading failed; empty if it succeeded.
     """
 
@@ -30,13 +31,13 @@ class LatestReading(Generic[T]):
     ) -> None:
         self.result: T | None = None
         self.read_at: float | None = None
+        self.unread_since: float | None = None
         self.failure = ""
         self._read = read
         self._clock = clock
         self._kept = kept
         self._reading: SharedResult[None] | None = None
         self._began = 0.0
-        self._unread_since: float | None = None
 
     @property
     def overdue(self) -> float | None:
@@ -47,11 +48,6 @@ class LatestReading(Generic[T]):
         seconds = self._clock.seconds() - self._began
         return None if self._reading is None or seconds < PATIENCE else seconds
 
-    @property
-    def unread_since(self) -> float | None:
-        """Return the start of the first reading without a result since the last result; None if there is none."""
-        return self._unread_since
-
     async def latest(self) -> T | None:
         """Read anew, and return the result; the last result if the reading fails, or takes more than :data:`PATIENCE`.
 
@@ -60,14 +56,14 @@ class LatestReading(Generic[T]):
         :returns: None if no reading has succeeded yet.
         """
         now = self._clock.seconds()
-        if self.read_at is not None and self._unread_since is None and now - self.read_at < self._kept:
+        if self.read_at is not None and self.unread_since is None and now - self.read_at < self._kept:
             return self.result
         reading = self._reading
         if reading is None:
             reading = self._reading = SharedResult()
             self._began = now
-            if self._unread_since is None:
-                self._unread_since = now
+            if self.unread_since is None:
+                self.unread_since = now
             reading.run(self._read_once())
         try:
             await reading.wait().addTimeout(PATIENCE, self._clock)
@@ -78,7 +74,7 @@ class LatestReading(Generic[T]):
     async def _read_once(self) -> None:
         try:
             self.result = await self._read()
-            self.read_at, self.failure, self._unread_since = self._clock.seconds(), "", None
+            self.read_at, self.failure, self.unread_since = self._clock.seconds(), "", None
         except (BookKeeperError, OSError) as error:
             self.failure = str(error) or type(error).__name__
         finally:

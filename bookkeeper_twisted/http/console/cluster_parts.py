@@ -233,7 +233,7 @@ async def _is_unavailable(admin: BookKeeperAdmin, ledger_id: int, registered: fr
     """Test whether a ledger has entries of which no registered bookie has a replica; a deleted ledger has none."""
     try:
         return live_replicas(await admin.client.ledger_metadata(ledger_id), registered) == 0
-    except (MetadataError, NoSuchLedgerMetadataError):
+    except MetadataError:
         return False
 
 
@@ -251,27 +251,23 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
 
     :param admin: the client of the cluster.
     """
-    newest = await _first_from(admin, 0)
-    if newest is None:
+    first = await ledger_ids_from(admin, 0, 1)
+    if not first:
         return _USUAL_ENSEMBLE
-    step, is_growing = 1, True
+    (newest,), step, is_growing = first, 1, True
     while step:
-        later = await _first_from(admin, newest + step)
-        is_growing = is_growing and later is not None
-        if later is None:
-            step //= 2
+        later = await ledger_ids_from(admin, newest + step, 1)
+        is_growing = is_growing and bool(later)
+        if later:
+            newest, step = later[0], step * 2 if is_growing else step
         else:
-            newest, step = later, step * 2 if is_growing else step
-    listing: Any = admin.client.metadata.ledgers.ledger_ids(max(newest - _NEWEST + 1, 0))
+            step //= 2
     sizes = []
-    try:
-        for ledger_id in await take(listing, _NEWEST):
-            try:
-                sizes.append((await admin.client.ledger_metadata(ledger_id)).ensemble_size)
-            except (MetadataError, NoSuchLedgerMetadataError):
-                pass  # the ledger was deleted meanwhile
-    finally:
-        await listing.aclose()
+    for ledger_id in await ledger_ids_from(admin, max(newest - _NEWEST + 1, 0), _NEWEST):
+        try:
+            sizes.append((await admin.client.ledger_metadata(ledger_id)).ensemble_size)
+        except MetadataError:
+            pass  # the ledger was deleted meanwhile, or its metadata cannot be read
     return max(sizes, default=_USUAL_ENSEMBLE)
 
 
@@ -284,11 +280,7 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     """
     if not bookie_ids:
         return bookie_ids
-    listing: Any = admin.client.metadata.ledgers.ledger_ids()
-    try:
-        ledger_ids = await take(listing, MOST_LOOKED_AT + 1)
-    finally:
-        await listing.aclose()
+    ledger_ids = await ledger_ids_from(admin, 0, MOST_LOOKED_AT + 1)
     if len(ledger_ids) > MOST_LOOKED_AT:
         return frozenset()
     needed: set[str] = set()
@@ -304,13 +296,16 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     return bookie_ids - needed
 
 
-async def _first_from(admin: BookKeeperAdmin, ledger_id: int) -> int | None:
-    """Return the least id of a ledger that is not below ``ledger_id``; None if there is none."""
-    if ledger_id > MAX_LEDGER_ID:
-        return None
-    listing: Any = admin.client.metadata.ledgers.ledger_ids(ledger_id)
+async def ledger_ids_from(admin: BookKeeperAdmin, first: int, count: int) -> list[int]:
+    """Return the ``count`` least ids of ledgers that are not below ``first``, or all if there are fewer.
+
+    :param admin: the client of the cluster.
+    """
+    if first > MAX_LEDGER_ID:
+        return []
+    listing: Any = admin.client.metadata.ledgers.ledger_ids(first)
     try:
-        return next(iter(await take(listing, 1)), None)
+        return await take(listing, count)
     finally:
         await listing.aclose()
 

@@ -5,7 +5,6 @@ continues.  So a search in hundred thousand ledgers neither blocks the reactor n
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 from twisted.internet.defer import DeferredLock
@@ -13,7 +12,7 @@ from twisted.internet.defer import DeferredLock
 from ...authorization.interfaces import Permission
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...client.admin import BookKeeperAdmin
-from ...client.steps import for_each, take
+from ...client.steps import for_each
 from ...codec.digest import Digester
 from ...errors import (
     BookKeeperError,
@@ -27,7 +26,7 @@ from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
-from .cluster_parts import bookie_states, mark_reason
+from .cluster_parts import bookie_states, ledger_ids_from, mark_reason
 from .replicas import compared, is_empty, judged, live_replicas
 from .sources import exact
 
@@ -163,11 +162,7 @@ class LedgerPages:
             self._turn.release()
 
     async def _next(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
-        listing: Any = admin.client.metadata.ledgers.ledger_ids(after + 1)
-        try:
-            ids = await take(listing, SCANNED)
-        finally:
-            await listing.aclose()
+        ids = await ledger_ids_from(admin, after + 1, SCANNED)
         found: dict[int, LedgerMetadata] = {}
 
         async def read(ledger_id: int) -> None:
