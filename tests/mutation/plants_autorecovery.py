@@ -304,6 +304,11 @@ PLANTS = (
         ["tests.autorecovery.replication.test_open_ledgers"], where="LedgerRepair.attempt_after_grace",
     ),
     Plant(
+        "a writer is fenced by autorecovery without a word", "autorecovery/replication/repair.py",
+        "self._log.info", "self._log.debug", ["tests.autorecovery.replication.test_open_ledgers"],
+        where="LedgerRepair._recover",
+    ),
+    Plant(
         "the grace period hides that no bookie can take the place of a lost one", "autorecovery/replication/repair.py",
         "shortage is not None", "False", ["tests.autorecovery.replication.test_open_ledgers"], where="_verdict",
     ),

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from enum import Enum
 
 import attrs
+from twisted.logger import Logger
 
 from ...client.context import ClientContext
 from ...client.recovery.ledger_recovery import LedgerRecovery
@@ -93,6 +94,8 @@ class LedgerRepair:
     :param metadata_limit: the speed limit of requests to the metadata store.
     :param placement: finds replicas that must move to other bookies; None if the placement policy need not be enforced.
     """
+
+    _log = Logger()
 
     def __init__(
         self, context: ClientContext, checker: ILedgerChecker, replicator: FragmentReplicator, metadata_limit: Throttle,
@@ -242,7 +245,7 @@ class LedgerRepair:
         metadata = stored.value
         digester = Digester(metadata.digest_type, metadata.password)
         try:
-            await LedgerRecovery(self._context, ledger_id, digester).run(stored)
+            recovered = await LedgerRecovery(self._context, ledger_id, digester).run(stored)
         except (NoSuchLedgerMetadataError, ClientClosedError):
             raise
         except BookKeeperError as error:
@@ -251,6 +254,12 @@ class LedgerRepair:
             answering = [position for position in range(metadata.ensemble_size) if position not in gone]
             state = RepairState.WAITING if schedule.is_covered(answering) else RepairState.IMPOSSIBLE
             return Attempt(state, f"it cannot be closed: {error}", error)
+        self._log.info(
+            "ledger {ledger_id} is closed after entry {last_entry_id}, and its writer is fenced, as it did not "
+            "replace {bookies} in the grace period",
+            ledger_id=ledger_id, last_entry_id=recovered.value.last_entry_id,
+            bookies=", ".join(sorted(f"{loss.bookie_id} ({loss.kind.value})" for loss in lasting)),
+        )  # fmt: skip
         return None
 
 

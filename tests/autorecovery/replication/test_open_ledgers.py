@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from twisted.logger import LogLevel, capturedLogs, formatEvent
+
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerLockedError
 
 from ...client.cluster_case import BOOKIES
@@ -73,10 +75,16 @@ class OpenLedgerTests(WorkerCase):
         self.worker()
         self.pass_time(GRACE - 1)
         self.assertFalse(self.metadata(writer.ledger_id).closed)
-        self.pass_time(5)
+        with capturedLogs() as events:
+            self.pass_time(5)
         self.assertEqual((self.marked(), self.metadata(writer.ledger_id).last_entry_id), ([], 19))
         self.assert_complete(writer.ledger_id, self.payloads(20))
         self.error(writer.append(b"late"), LedgerClosedError)
+        # the event tells the owner of the writer who has fenced it, and why
+        lines = [str(formatEvent(event)) for event in events if event["log_level"] >= LogLevel.info]
+        (line,) = [line for line in lines if "fenced" in line]
+        self.assertIn(f"ledger {writer.ledger_id} is closed after entry 19", line)
+        self.assertIn(f"did not replace {lost} (gone) in the grace period", line)
 
     def lose_two(self) -> tuple[Any, str]:
         """Lose a bookie of an open ledger, and the only one that could take its place; return writer and the latter."""
