@@ -8,6 +8,9 @@ from typing import Any
 _BLOCKS = (512, 64)
 """Numbers of records that one call unpacks.  There are only two, so that few ``struct`` formats are cached."""
 
+VIEWED = 2048
+"""Least size in bytes of a field for which a memory view costs less than a copy."""
+
 Unpack = Callable[[bytes, int], tuple[Any, ...]]
 """A function that unpacks some records: (bytes, offset of the first record) -> values."""
 
@@ -47,3 +50,17 @@ def column(data: bytes, stride: int, count: int, start: int, end: int, at: int =
     if count == 1:
         return (data[at + start : at + end],)
     return unpack_all(partial(_cutter, stride, start, end), data, at, stride, count)
+
+
+def slices(data: bytes, stride: int, count: int, start: int, at: int = 0) -> Sequence[bytes | memoryview]:
+    """Return the bytes from ``start`` on of each of ``count`` records, in a form that ``b"".join`` accepts.
+
+    Large ones are memory views, so they are not copied.
+
+    :param data: the records, one after the other, each of ``stride`` bytes; bytes after the last record are ignored.
+    :param at: offset of the first record.
+    """
+    if stride - start < VIEWED:
+        return column(data, stride, count, start, stride, at)
+    view = memoryview(data)
+    return [view[record + start : record + stride] for record in range(at, at + count * stride, stride)]

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from ..model import INVALID_ENTRY_ID
-from .columns import column
+from .columns import VIEWED, column, slices
 
 ENTRY_HEADER_SIZE = 32
 """ledgerId, entryId, lastAddConfirmed, ledger length: four big-endian i64 in front of digest and payload."""
@@ -24,9 +24,6 @@ NOWHERE: Mapping[int, int] = MappingProxyType({})
 """The empty map, for the parameter ``elsewhere`` of :meth:`.Entries.split`: the same rule holds for all ledgers."""
 
 T = TypeVar("T")
-
-_VIEWED = 512
-"""Least record size in bytes for which a memory view of an entry costs less than a copy."""
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
@@ -197,16 +194,11 @@ class EntryRun:
 
     def pieces_from(self, first: int, count: int) -> Sequence[bytes | memoryview]:
         """Return the bytes of ``count`` entries from ``first`` on, as :meth:`pieces` does."""
-        index, stride, data = first - self.first, self.stride, self.data
-        is_large = self.size >= _VIEWED * self.count
-        if self.offsets is not None:
-            cut = memoryview(data) if is_large else data
-            return [cut[a + 4 : b] for a, b in pairwise(self.offsets[index : index + count + 1])]
-        begin = index * stride
-        if not is_large:
-            return column(data, stride, count, 4, stride, begin)
-        view = memoryview(data)
-        return [view[at + 4 : at + stride] for at in range(begin, begin + count * stride, stride)]
+        index, data = first - self.first, self.data
+        if self.offsets is None:
+            return slices(data, self.stride, count, 4, index * self.stride)
+        cut = memoryview(data) if self.size >= VIEWED * self.count else data
+        return [cut[a + 4 : b] for a, b in pairwise(self.offsets[index : index + count + 1])]
 
     def last_add_confirmed(self) -> int:
         """Return the LAC in the last entry, or -1 if the entry is too short for a LAC.

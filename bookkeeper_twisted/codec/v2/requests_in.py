@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator, Sequence
 
-from ...entries.columns import column
+from ...entries.columns import slices
 from ...entries.entry_run import EntryRun
 from ...entries.interfaces import Entries
 from ...entries.mixed_runs import MixedRun, sequence
@@ -37,9 +37,6 @@ _FEW_AHEAD = 8
 
 If the next run is smaller, it is faster to decode the frames of the short run one by one.
 """
-
-_VIEWED = 512
-"""Least entry size in bytes for which a memoryview costs less than a copy."""
 
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
@@ -155,13 +152,8 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     if not count or (count > 1 and not counts_up(data, stride, count, 0, head, first, at)):
         return None
     size = stride - _ADD_PREFIX
-    entries: Sequence[bytes | memoryview]
-    if size < _VIEWED:
-        entries = column(data, stride, count, _ADD_PREFIX, stride, at)
-    else:
-        view = memoryview(data)
-        entries = [view[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]
-    return EntryRun(ledger_id, first, count, _WORD.pack(size).join([b"", *entries]), size + 4)
+    entries = _WORD.pack(size).join([b"", *slices(data, stride, count, _ADD_PREFIX, at)])
+    return EntryRun(ledger_id, first, count, entries, size + 4)
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
