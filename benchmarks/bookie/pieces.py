@@ -4,26 +4,37 @@ A bookie runs in this process, on a reactor that is turned by hand; a peer adds 
 before it is acknowledged.  The first half is the turn of the reactor in which the add is received and submitted to the
 journal, the second half is all turns from then on until the reply is sent.  Both are the time of the reactor's thread;
 what the threads of the process spend together is the third figure.  Least and median of all adds, in microseconds.
+
+With ``--bare``, a server takes the bookie's place that makes only the calls that no bookie can leave out: it receives
+the bytes, has the kernel write them, and sends a reply.  What it needs is the limit of what a bookie can reach.
 """
 
 import argparse
 import json
+import mmap
+import os
 import select
 import socket
 import struct
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
 from twisted.internet.epollreactor import EPollReactor
+from twisted.internet.interfaces import IReadDescriptor
+from twisted.internet.protocol import Factory, Protocol
+from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.embedding.production import make_bookie
+from bookkeeper_twisted.storage.files.kernel_context import KernelContext, address_of
 
 from ..shared.generator import FIRST_ID, add_frames
 from ..shared.machine import Machine
@@ -32,23 +43,95 @@ _LEDGER = 1
 _WARM_UP = 300
 _WAIT = 0.05
 _LENGTH = struct.Struct(">I")
+_SECTOR = 512
+_MOST = 1 << 20
+_BLOCKS = 32 << 20
+_DURABLE = os.RWF_DSYNC | 8  # and RWF_NOWAIT
+_REPLY = _LENGTH.pack(24) + bytes(24)  # as long as that of V2
 PIECES = ("received to submitted", "completed to sent", "both", "whole process")
+
+
+@implementer(IReadDescriptor)
+class BareServer(Protocol):
+    """A server for one peer that writes what it receives, waits until that is durable, and sends a reply.
+
+    Each write is one direct write to blocks of a file that were written before, by the kernel's asynchronous I/O.
+
+    :param folder: where the file is made.
+    """
+
+    def __init__(self, reactor: Any, folder: Path) -> None:
+        self._reactor = reactor
+        self._kernel = KernelContext(1)
+        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._buffer = mmap.mmap(-1, _MOST)
+        self._address = address_of(self._buffer)
+        self._file = os.open(folder / "bare", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
+        self._offset = 0
+        for offset in range(0, _BLOCKS, _MOST):
+            os.pwrite(self._file, self._buffer, offset)
+        os.fsync(self._file)
+
+    def start(self) -> Deferred[None]:
+        """Listen on the loopback interface."""
+        self._listening = self._reactor.listenTCP(0, Factory.forProtocol(lambda: self), interface="127.0.0.1")
+        self.port = self._listening.getHost().port
+        self._reactor.addReader(self)
+        return succeed(None)
+
+    def connectionMade(self) -> None:
+        self._socket = self.transport.getHandle()  # type: ignore[union-attr]
+
+    def dataReceived(self, data: bytes) -> None:
+        self._buffer[: len(data)] = data
+        size = -(-len(data) // _SECTOR) * _SECTOR
+        self._kernel.begin_write(self._file, self._address, size, self._offset, _DURABLE, self._event)
+        self._offset = (self._offset + size) % (_BLOCKS - _MOST)
+
+    def doRead(self) -> None:
+        """Send the reply of the write that has ended."""
+        os.eventfd_read(self._event)
+        if self._kernel.ended_write() <= 0:
+            raise OSError("the write has failed")
+        self._socket.send(_REPLY)
+
+    def fileno(self) -> int:
+        return self._event
+
+    def logPrefix(self) -> str:
+        return "bare"
+
+    def connectionLost(self, reason: Failure | None = None) -> None:  # type: ignore[override]
+        """Do nothing: the peer, or the reactor, has ended."""
+
+    def stop(self) -> Deferred[Any]:
+        """Stop listening, and close the file."""
+        self._reactor.removeReader(self)
+        self._kernel.close()
+        os.close(self._event)
+        os.close(self._file)
+        return maybeDeferred(self._listening.stopListening)
+
+
+def _bookie(reactor: Any, folder: Path) -> Any:
+    options = {
+        "bookiePort": "0", "allowLoopback": "true", "advertisedAddress": "127.0.0.1",
+        "metadataServiceUri": f"sqlite:///{folder}/metadata.db", "journalDirectories": f"{folder}/journal",
+        "ledgerDirectories": f"{folder}/ledgers", "flushInterval": "3600000",
+    }  # fmt: skip
+    return make_bookie(reactor, BookieConfig.load(from_options(options)))
 
 
 class LoneAdds:
     """A bookie in this process, and one peer that adds one entry after the other.
 
     :param folder: where the bookie keeps its files.
+    :param made: makes the bookie, or a server in its place.
     """
 
-    def __init__(self, folder: Path, wire: int, size: int) -> None:
+    def __init__(self, folder: Path, wire: int, size: int, made: Callable[[Any, Path], Any] = _bookie) -> None:
         self.reactor: Any = EPollReactor()
-        options = {
-            "bookiePort": "0", "allowLoopback": "true", "advertisedAddress": "127.0.0.1",
-            "metadataServiceUri": f"sqlite:///{folder}/metadata.db", "journalDirectories": f"{folder}/journal",
-            "ledgerDirectories": f"{folder}/ledgers", "flushInterval": "3600000",
-        }  # fmt: skip
-        self._bookie = make_bookie(self.reactor, BookieConfig.load(from_options(options)))
+        self._bookie = made(self.reactor, folder)
         self._wire, self._size, self._next = wire, size, FIRST_ID
         self._finish(self._bookie.start())
         self._peer = socket.create_connection(("127.0.0.1", self._bookie.port))
@@ -113,9 +196,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--wire", type=int, choices=(2, 3), default=2, help="version of the wire protocol (2)")
     parser.add_argument("--directory", default="/var/tmp", help="where the files are made: the disk that is measured")
     parser.add_argument("--json", action="store_true", help="one line of JSON, with the host")
+    parser.add_argument("--bare", action="store_true", help="a server of bare calls instead of the bookie")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
-        adds = LoneAdds(Path(folder), options.wire, options.size)
+        adds = LoneAdds(Path(folder), options.wire, options.size, BareServer if options.bare else _bookie)
         try:
             adds.run(_WARM_UP)
             found = summary(adds.run(options.adds))
