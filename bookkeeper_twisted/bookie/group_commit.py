@@ -34,7 +34,7 @@ Done = Callable[[Exception | None], None]
 
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
-LOOP = "the event loop, which was busy or held up"
+LOOP = "the event loop, which was busy"
 """The log says with this text what a slow add has waited for; the other causes are :data:`QUEUE` and :data:`SYNC`."""
 
 BUSY_SECONDS = 0.1

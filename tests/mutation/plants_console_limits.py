@@ -119,12 +119,20 @@ PLANTS = (
     ),
     Plant(
         "a disk is blamed while the event loop did not run", _SLOW,
-        "self._loop.late_since(now - millis / 1000) * 1000 > millis / 2", "False", _SLOW_TESTS,
+        "late * 1000 > millis / 2", "False", _SLOW_TESTS,
         where="SlowRequests.say",
     ),
     Plant(
         "the event loop is blamed for its delays of long ago", "bookie/requests/slow_requests.py",
-        "end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
+        "delay.end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
+    ),
+    Plant(
+        "a stopped process counts as a busy one", _SLOW,
+        "self._worked() - self._worked_before < (now - self._due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
+    ),
+    Plant(
+        "CPU time from before the delay hides a stop", _SLOW,
+        "self._worked_before = self._worked()", "pass", _SLOW_TESTS, where="LoopWatch.start",
     ),
     Plant(
         "an add that had room waited for it", _SLOW,

@@ -1,6 +1,7 @@
 """Logs slow requests: the client, the operation, the entries, the duration, and the reason for most of the wait."""
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -17,6 +18,7 @@ DISK = "a read of the disk"
 JOURNAL = "the journal"
 TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
+STOPPED = "the event loop, which used no processor: it was stopped, or a system call did not return"
 
 Waits = Callable[[int], Mapping[str, float]]
 """A function that is called with a ledger id while an add to this ledger is being completed.
@@ -40,23 +42,41 @@ _TOLERANCE = 0.01
 _KEPT = 1000
 
 
+class _Delay(NamedTuple):
+    """A time in which the reactor was held up.
+
+    :ivar start, end: seconds of the reactor's clock.
+    :ivar is_stop: whether the process used CPU time in less than half of this time.
+    """
+
+    start: float
+    end: float
+    is_stop: bool
+
+
 class LoopWatch:
     """A timer that records when it fired late, and by how many seconds, because the reactor was held up.
 
     The timer fires late if another call of the reactor takes long, or if the process was stopped or got no CPU time.
+    The CPU time that the process used meanwhile tells one from the other: a system call that does not return, such as a
+    write to a frozen file system, uses none.
 
     :param clock: the reactor.
+    :param worked: returns the CPU time that the process has used, in seconds.
     """
 
-    def __init__(self, clock: IReactorTime) -> None:
+    def __init__(self, clock: IReactorTime, worked: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
-        self._late: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._worked = worked
+        self._late: deque[_Delay] = deque(maxlen=_KEPT)
         self._due = 0.0
+        self._worked_before = 0.0
         self._call: IDelayedCall | None = None
 
     def start(self) -> None:
         """Start the timer, unless it is running."""
         if self._call is None:
+            self._worked_before = self._worked()
             self._due = self._clock.seconds() + PERIOD
             self._call = self._clock.callLater(PERIOD, self._tick)
 
@@ -68,25 +88,34 @@ class LoopWatch:
         self._late.clear()
 
     def _tick(self) -> None:
-        now = self._clock.seconds()
-        if now - self._due > _TOLERANCE:
-            self._late.append((self._due, now))
+        delay = self._delay()
+        if delay is not None:
+            self._late.append(delay)
         self._call = None
         self.start()
 
-    def late_since(self, began: float) -> float:
+    def _delay(self) -> _Delay | None:
+        """Return the delay of the timer if it is late now, else None."""
+        now = self._clock.seconds()
+        if now - self._due <= _TOLERANCE:
+            return None
+        return _Delay(self._due, now, self._worked() - self._worked_before < (now - self._due) / 2)
+
+    def late_since(self, began: float) -> tuple[float, float]:
         """Return for how many seconds the reactor was held up since ``began``, as far as the timer has noticed it.
 
         :param began: a time of the reactor's clock.
+        :returns: the seconds in all, and those of the delays in which the process used little CPU time.
         """
-        late, now = 0.0, self._clock.seconds()
-        if self._call is not None and now - self._due > _TOLERANCE:
-            late = now - max(self._due, began)
-        for start, end in reversed(self._late):
-            if end <= began:
+        late = stopped = 0.0
+        present = self._delay() if self._call is not None else None
+        for delay in (*(() if present is None else (present,)), *reversed(self._late)):
+            if delay.end <= began:
                 break
-            late += end - max(start, began)
-        return late
+            seconds = delay.end - max(delay.start, began)
+            late += seconds
+            stopped += seconds * delay.is_stop
+        return late, stopped
 
 
 class SlowRequest(NamedTuple):
@@ -172,10 +201,11 @@ class SlowRequests:
             first.
         """
         now = self._clock.seconds()
-        if self._loop.late_since(now - millis / 1000) * 1000 > millis / 2:
+        late, stopped = self._loop.late_since(now - millis / 1000)
+        if late * 1000 > millis / 2:
             # Blame the reactor, not ``waited_for``: the reactor was held up for most of the time, and meanwhile it
             # started no requests, and processed no results of disk reads.
-            waited_for = LOOP
+            waited_for = STOPPED if stopped > late / 2 else LOOP
         self.recent.append(SlowRequest(now, operation, peer, ledger_id, entry_id, count, millis, waited_for))
         template = (
             f"slow {operation} of {{peer}}: ledger {{ledger_id}}, entry {{entry_id}}, {{count}} in all, "

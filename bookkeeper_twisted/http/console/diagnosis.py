@@ -10,7 +10,7 @@ import attrs
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
-from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, TURN, SlowRequest
+from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, STOPPED, TURN, SlowRequest
 from ...metrics import JournalGroup
 from ...protocol.server.connected_peers import PeerDelay
 
@@ -33,6 +33,7 @@ _SOON = 0.0001
 
 _CAUSES: Mapping[str, str] = {
     DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor",
+    STOPPED: "system",
 }  # fmt: skip
 
 
@@ -40,7 +41,7 @@ _CAUSES: Mapping[str, str] = {
 class Bottleneck:
     """The main cause of slow requests.
 
-    :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, or ``none``.
+    :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, ``system`` (the process did not run), or ``none``.
     :ivar text: the cause as a text for an operator.
     :ivar seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
     :ivar queue_ms, write_ms, sync_ms: mean times for which a group of journal entries waited in the queue, was written,

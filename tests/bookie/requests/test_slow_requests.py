@@ -8,7 +8,7 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.group_commit import QUEUE
-from bookkeeper_twisted.bookie.requests.slow_requests import SlowRequests
+from bookkeeper_twisted.bookie.requests.slow_requests import LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
@@ -131,7 +131,8 @@ class SlowRequestTests(SynchronousTestCase):
         self.assertIn("500 ms, most of it for room in the write cache or in the queue of the journal", lines[0])
 
     def test_held_up(self) -> None:
-        """A request that took long because the event loop did not run waited for it, whatever else it waited for."""
+        """A request that took long because the event loop was busy waited for it, whatever else it waited for."""
+        self.work(1.0)
         for data in (adds(run(7, 0)), adds(run(8, 0))):
             self.rig.clock.advance(60)
             self.turns(1)
@@ -140,7 +141,44 @@ class SlowRequestTests(SynchronousTestCase):
                 self.rig.clock.advance(0.5)
                 self.rig.drain()
             (line,) = [str(formatEvent(event)) for event in events]
-            self.assertIn("500 ms, most of it for the event loop, which was busy or held up", line)
+            self.assertIn("500 ms, most of it for the event loop, which was busy", line)
+
+    def work(self, share: float) -> None:
+        """The process uses so much of the time, and the event loop is watched anew."""
+        slow = self.rig.engine.context.slow
+        slow.stop()
+        self.patch(slow._loop, "_worked", lambda: share * self.rig.clock.seconds())
+        slow.limit(100)
+
+    def test_stopped(self) -> None:
+        """A request that took long while the process used no processor waited for a stop, or for a system call."""
+        for share, said in ((0.0, "used no processor"), (0.4, "used no processor"), (0.6, "was busy")):
+            self.work(share)
+            self.rig.clock.advance(60)  # long ago, and a stop
+            self.turns(1)
+            with capturedLogs() as events:
+                self.peer.send(adds(run(int(10 * share), 0)))
+                self.rig.clock.advance(0.5)
+                self.rig.drain()
+            (line,) = [str(formatEvent(event)) for event in events]
+            self.assertIn(f"500 ms, most of it for the event loop, which {said}", line)
+
+    def test_stop_and_work(self) -> None:
+        """Of several delays, the longer ones decide; that of a stop that has not ended yet counts."""
+        watch = LoopWatch(self.rig.clock, lambda: self.worked)
+        self.worked, clock = 0.0, self.rig.clock
+        watch.start()
+        began = clock.seconds()
+        self.worked += 2.0
+        clock.advance(2.0)  # a busy loop: the timer is 1.95 s late
+        clock.advance(3.0)
+        self.assertEqual(watch.late_since(began), (1.95 + 2.95, 2.95))
+        self.assertEqual(watch.late_since(began + 2.0), (2.95, 2.95))
+        clock.rightNow += 1.05  # the timer is due, and was not called yet
+        self.assertEqual([round(each, 6) for each in watch.late_since(clock.seconds() - 1.0)], [1.0, 1.0])
+        self.worked += 1.0
+        self.assertEqual([round(each, 6) for each in watch.late_since(clock.seconds() - 1.0)], [1.0, 0.0])
+        watch.stop()
 
     def test_long_ago(self) -> None:
         """A request does not wait for a delay of the event loop that was over before the request came."""
@@ -152,7 +190,7 @@ class SlowRequestTests(SynchronousTestCase):
         """An add that did not wait for room took the time of the event loop before it came to the journal."""
         self.patch(self.rig.engine.context.slow, "_waits", lambda ledger_id: {QUEUE: 0.01})
         (line,) = self.slow(adds(run(7, 0)), 0.25)
-        self.assertIn("for the event loop, which was busy or held up", line)
+        self.assertIn("for the event loop, which was busy", line)
 
     def test_watched(self) -> None:
         """The event loop is watched while there is a threshold, and until the bookie stops."""
