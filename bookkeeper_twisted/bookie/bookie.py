@@ -151,13 +151,12 @@ class Bookie:
     ) -> None:  # fmt: skip
         # A read-only bookie may accept some runs (consecutive entries of one ledger) and refuse others, so each run is
         # checked separately.
-        alone = len(entries.ledger_ids) == 1 or self.mode.read_only
-        if alone or not self._admit_together(entries, master_key, deferred_sync, done):
+        if self.mode.read_only or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
     def _admit_together(self, entries: Entries, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
-        """Store entries of several ledgers in one call.
+        """Store entries of one or several ledgers in one call.
 
         If the fence or key of one of the ledgers must be checked first, store nothing and return False.
         """

@@ -60,6 +60,8 @@ def slices(data: bytes, stride: int, count: int, start: int, at: int = 0) -> Seq
     :param data: the records, one after the other, each of ``stride`` bytes; bytes after the last record are ignored.
     :param at: offset of the first record.
     """
+    if count == 1:
+        return (memoryview(data)[at + start : at + stride],)
     if stride - start < VIEWED:
         return column(data, stride, count, start, stride, at)
     view = memoryview(data)

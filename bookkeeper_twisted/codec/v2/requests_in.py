@@ -147,29 +147,28 @@ def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
-    count = _following(data, at, stride, ledger_id, first, guess)
-    head = data[at : at + _ADD_PREFIX + 8]
-    if not count or (count > 1 and not counts_up(data, stride, count, 0, head, first, at)):
-        return None
+    count = (len(data) - at) // stride
+    if count > 1:
+        count = _following(data, at, stride, count, ledger_id, first, guess)
+        head = data[at : at + _ADD_PREFIX + 8]
+        if not count or (count > 1 and not counts_up(data, stride, count, 0, head, first, at)):
+            return None
     size = stride - _ADD_PREFIX
     entries = _WORD.pack(size).join([b"", *slices(data, stride, count, _ADD_PREFIX, at)])
     return EntryRun(ledger_id, first, count, entries, size + 4)
 
 
-def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
+def _following(data: bytes, at: int, stride: int, count: int, ledger_id: int, first: int, guess: int) -> int:
     """Estimate how many frames from offset ``at`` on form a run (consecutive entries of one ledger).
 
     Only a few ids are read.  Return 0 for a short run that no other run follows, because it is faster to decode its
     frames one by one.
 
     :param stride: size in bytes of each frame.
+    :param count: number of frames, if all have this size; at least two.
     :param first: the entry id in the first frame.
     :param guess: the number of entries of the previous run.
     """
-    count = (len(data) - at) // stride
-    if count == 1:
-        return 1
-
     def ids(number: int) -> tuple[int, int]:
         return _IDS.unpack_from(data, at + number * stride + _ADD_PREFIX)
 
