@@ -129,6 +129,7 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/requests/slow_requests.py": frozenset({"time"}),
+    "bookie/lifecycle/disk_history.py": frozenset({"time"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),

@@ -58,6 +58,11 @@ PLANTS = (
         "self._disks.look()", "", ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._checkpointed",
     ),
     Plant(
+        "a step of the clock spoils the forecast of a disk", "bookie/lifecycle/disk_monitor.py",
+        "history()", "DiskHistory(clock.seconds)", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor.__init__",
+    ),
+    Plant(
         "every checkpoint begins a look of its own", "bookie/lifecycle/disk_monitor.py",
         "self._timer.running and not self._looking", "self._timer.running",
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.look",

@@ -1,5 +1,6 @@
 """The used space of a disk over the last days and over the last hour, and how fast it grows."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -36,10 +37,11 @@ class Growth:
 class DiskHistory:
     """Samples of the used bytes of one disk in the last days and the last hour; they are lost when the process ends.
 
-    :param seconds: returns the time of the reactor's clock, in seconds.
+    :param seconds: returns the time in seconds of a clock that is never set.  A step of the system's clock would spoil
+        the growth for as long as samples are kept.
     """
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._samples: deque[tuple[float, int]] = deque(maxlen=MOST_SAMPLES)
         self._recent: deque[tuple[float, int]] = deque(maxlen=MOST_RECENT)

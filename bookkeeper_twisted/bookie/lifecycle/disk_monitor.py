@@ -67,6 +67,7 @@ class DiskMonitor:
     :param directories: paths of the ledger directories.
     :param journals: paths of the journal directories.
     :param on_check: called with the result of each check.
+    :param history: makes the record of the used space of a disk.
     """
 
     _log = Logger()
@@ -74,6 +75,7 @@ class DiskMonitor:
     def __init__(
         self, fs: IFileSystem, directories: Sequence[str], executor: IStorageExecutor, clock: IReactorTime,
         thresholds: DiskThresholds, on_check: Callable[[DiskState], None], journals: Sequence[str] = (),
+        history: Callable[[], DiskHistory] = DiskHistory,
     ) -> None:  # fmt: skip
         self._fs = fs
         self._directories = directories
@@ -84,7 +86,7 @@ class DiskMonitor:
         self._full = [False] * len(directories)
         self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
-        self._history = {directory: DiskHistory(clock.seconds) for directory in (*directories, *journals)}
+        self._history = {directory: history() for directory in (*directories, *journals)}
         self._looking = False
         self._timer = LoopingCall(self.look)
         self._timer.clock = clock

@@ -8,6 +8,7 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage
+from bookkeeper_twisted.bookie.lifecycle.disk_history import DiskHistory
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES, DiskMonitor, DiskState, DiskThresholds
 from bookkeeper_twisted.testing.executor import StepExecutor
 
@@ -47,9 +48,11 @@ class MonitorTests(SynchronousTestCase):
         self.clock, self.executor = Clock(), StepExecutor()
         self.told: list[DiskState] = []
         thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
+        self.steady = Clock()
         self.monitor = DiskMonitor(
-            self.disks, ["a", "b"], self.executor, self.clock, thresholds, self.told.append, ["j"]
-        )
+            self.disks, ["a", "b"], self.executor, self.clock, thresholds, self.told.append, ["j"],
+            lambda: DiskHistory(self.steady.seconds),
+        )  # fmt: skip
 
     def stop(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.monitor.stop()))
@@ -57,9 +60,14 @@ class MonitorTests(SynchronousTestCase):
     def check(self, free: int) -> DiskState:
         """What is told when a disk of 100 has so much free."""
         self.disks.by_path["a"] = (100, free)
-        self.clock.advance(10)
+        self.wait(10)
         self.executor.drain()
         return self.told[-1]
+
+    def wait(self, seconds: float) -> None:
+        """Both clocks go on."""
+        self.steady.advance(seconds)
+        self.clock.advance(seconds)
 
     def measured(self, *, journals: bool = False) -> list[DirectoryUsage]:
         """The measured ledger directories, or the journal directories."""
@@ -77,12 +85,22 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(self.growth(), [None, None])
         for free in range(50, 0, -1):
             self.check(free)
-            self.clock.advance(590)
+            self.wait(590)
         growth = self.growth()
         self.assertGreater(self.measured()[0].span, 1800)
         self.assertAlmostEqual(growth[0] or 0.0, 1 / 600)
         self.assertEqual(growth[1], 0.0)
         self.stop()
+
+    def test_set_clock(self) -> None:
+        """The growth is right although the clock of the reactor is set."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        for free in range(50, 30, -1):
+            self.check(free)
+            self.wait(590)
+            self.clock.advance(86400 if free == 40 else 0)
+        self.assertAlmostEqual(self.growth()[0] or 0.0, 1 / 600)
 
     def test_hysteresis(self) -> None:
         """A disk is full above one threshold, and usable again below a lower one."""
@@ -237,7 +255,7 @@ class MonitorTests(SynchronousTestCase):
             for free in (4, 3, 2, 1, 0):
                 self.disks.by_path["j"] = (10, free)
                 self.check(50)
-                self.clock.advance(600)
+                self.wait(600)
         texts = [formatEvent(event) for event in events]
         self.assertEqual(texts, ["the disk of j is full: 100.0% used, 0 bytes free"])
         (found,) = self.measured(journals=True)
