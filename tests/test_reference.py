@@ -98,6 +98,15 @@ class ReferenceTests(SynchronousTestCase):
         self.assertEqual(missing, [])
         self.assertGreater(count, 100)
 
+    def test_markup(self) -> None:
+        """Every docstring is reStructuredText without errors; else the command that builds the reference fails."""
+        from pydoctor.epydoc2stan import ensure_parsed_docstring
+
+        with redirect_stdout(StringIO()) as errors:
+            for documented in self._system.allobjects.values():
+                ensure_parsed_docstring(documented)
+        self.assertEqual((errors.getvalue(), self._system.parse_errors), ("", {}))
+
     def test_links(self) -> None:
         """Every link of the guide leads to something that is shown."""
         for page, text in pages(ROOT).items():

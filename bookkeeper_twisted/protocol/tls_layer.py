@@ -64,14 +64,13 @@ class _LowerTransport:
     This object is registered as the producer of the TCP transport.  When the TCP transport is full, it pauses this
     object, which pauses the layer's own producer.
 
+    :param answers_wait: called with the number of bytes when OpenSSL has answered the peer's KeyUpdates while the
+        transport was full.
     :ivar is_closing: whether the connection is lost, or the layer has begun to close it.
     :ivar reading_paused: whether the protocol above the layer has stopped reading.
     """
 
     def __init__(self, transport: Any, answers_wait: Callable[[int], None] | None) -> None:
-        """:param answers_wait: called with the number of bytes when OpenSSL has answered the peer's KeyUpdates while
-            the transport was full.
-        """
         self.is_closing = False
         self._transport = transport
         self._gathers = IGatheringTransport.providedBy(transport)
@@ -203,12 +202,13 @@ class _LowerTransport:
 
 @implementer(IHandshakeListener)
 class _Receiver:
-    """A wrapper of the protocol above a TLS layer: it passes on the plain text of several records by one call."""
+    """A wrapper of the protocol above a TLS layer: it passes on the plain text of several records by one call.
+
+    :param reason_of: converts the reason with which Twisted's layer calls ``connectionLost`` to the reason that is
+        passed to the protocol.
+    """
 
     def __init__(self, protocol: Any, reason_of: Callable[[Failure], Failure]) -> None:
-        """:param reason_of: converts the reason with which Twisted's layer calls ``connectionLost`` to the reason that
-            is passed to the protocol.
-        """
         self.protocol = protocol
         self._reason_of = reason_of
         self.is_open = False

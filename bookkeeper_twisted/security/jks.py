@@ -1,14 +1,14 @@
 """Key stores in Java's own format, JKS, versions 1 and 2.  All numbers are big-endian.
 
-========  ==================================================================================================
-file      magic ``feedfeed`` (4 bytes), version (4), number of entries (4), entries, digest (20)
-entry     tag (4): 1 a private key, 2 a trusted certificate; alias (text); time of creation (8); then by tag
-tag 1     protected key (blob), number of certificates (4), certificates of the chain, the key's own first
-tag 2     certificate
-certific. kind, as ``X.509`` (text; not in version 1), DER (blob)
-text      length in bytes (2), modified UTF-8
-blob      length in bytes (4), bytes
-========  ==================================================================================================
+===========  ===============================================================================================
+file         magic ``feedfeed`` (4 bytes), version (4), number of entries (4), entries, digest (20)
+entry        tag (4): 1 a private key, 2 a trusted certificate; alias (text); time of creation (8); then by tag
+tag 1        protected key (blob), number of certificates (4), certificates of the chain, the key's own first
+tag 2        certificate
+certificate  kind, as ``X.509`` (text; not in version 1), DER (blob)
+text         length in bytes (2), modified UTF-8
+blob         length in bytes (4), bytes
+===========  ===============================================================================================
 
 The digest is SHA-1 over the password, a fixed phrase, and the file up to the digest, so a wrong password looks like a
 damaged file.  A private key is encrypted by XOR with a key stream that SHA-1 makes from the key's password.

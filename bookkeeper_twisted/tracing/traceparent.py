@@ -2,14 +2,14 @@
 
 The text has four parts, in lower-case hexadecimal, with hyphens between them:
 
-=======  ======  ============================================================
-digits   part    value
-=======  ======  ============================================================
-2        version ``00``; ``ff`` is invalid; later versions may append parts
-32       trace   id of the trace, not 0
-16       span    id of the span, not 0
-2        flags   bit 0: the trace is sampled
-=======  ======  ============================================================
+=======  =======  ============================================================
+digits   part     value
+=======  =======  ============================================================
+2        version  ``00``; ``ff`` is invalid; later versions may append parts
+32       trace    id of the trace, not 0
+16       span     id of the span, not 0
+2        flags    bit 0: the trace is sampled
+=======  =======  ============================================================
 """
 
 import re
