@@ -13,6 +13,10 @@ _EVENTS = "http/console/events.py"
 
 PLANTS = (
     Plant(
+        "the groups of ledgers have values of any length", "http/console/ledger_pages.py",
+        "_cut(name)", "name", ["tests.http.console.test_ledger_pages"], where="LedgerPages._groups",
+    ),
+    Plant(
         "a client that does not read is not called slow", "http/console/diagnosis.py",
         "if peer.stalled >= _STALLED: ...", "", ["tests.http.console.test_diagnosis"], where="_network",
     ),

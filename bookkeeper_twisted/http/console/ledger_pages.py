@@ -123,7 +123,8 @@ class LedgerPages:
 
     @routed(
         Route("GET", "/api/v1/console/ledger_groups",
-              "numbers and bytes of the next ledgers, grouped by the value of a key of their custom metadata",
+              "numbers and bytes of the next ledgers, grouped by the value of a key of their custom metadata, "
+              "of which the first 200 characters count",
               parameters=(_AFTER, Parameter("key", "the name of a custom metadata", required=True),
                           Parameter("depth", "how many parts of the value, between slashes, name a group; 0: all",
                                     "integer", least=0))),
@@ -140,7 +141,7 @@ class LedgerPages:
         for metadata in found.values():
             value = _text(metadata.custom_metadata.get(key, b""))
             name = "/".join(value.split("/")[:depth]) if depth > 0 else value
-            group = groups.setdefault(name, {"ledgers": 0, "open": 0, "bytes": 0})
+            group = groups.setdefault(_cut(name), {"ledgers": 0, "open": 0, "bytes": 0})
             group["ledgers"] += 1
             group["open"] += not metadata.closed
             group["bytes"] += metadata.length * metadata.write_quorum_size
@@ -256,8 +257,13 @@ def _row(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -
         "ensemble": metadata.ensemble_size, "writeQuorum": metadata.write_quorum_size,
         "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
         "replicas": live_replicas(metadata, registered), "bookies": list(metadata.segments[-1].bookies),
-        "custom": {key: _text(value)[:_CUT] for key, value in metadata.custom_metadata.items()},
+        "custom": {key: _cut(_text(value)) for key, value in metadata.custom_metadata.items()},
     }  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    """Return a ``text`` with at most :data:`_CUT` characters; a longer one ends with an ellipsis."""
+    return text if len(text) <= _CUT else text[: _CUT - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _text(value: bytes) -> str:

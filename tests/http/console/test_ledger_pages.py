@@ -114,6 +114,14 @@ class SearchTests(ConsoleClusterCase):
         self.assertLess({"a/one", "a/two", "b/one"}, set(self.json("ledger_groups?key=name")["groups"]))
         self.assertEqual(self.ask("/api/v1/console/ledger_groups").status, 400)
 
+    def test_long_values(self) -> None:
+        """Long values of the metadata are cut in the list and in the groups, and say so."""
+        for end in (b"", b"x", b"y"):
+            self.ledger(custom_metadata={"name": b"a" * 199 + end * 2})
+        groups = self.json("ledger_groups?key=name")["groups"]
+        self.assertEqual({name: each["ledgers"] for name, each in groups.items()}, {"a" * 199: 1, "a" * 199 + "…": 2})
+        self.assertEqual(self.json("ledgers?key=name")["ledgers"][1]["custom"], {"name": "a" * 199 + "…"})
+
 
 class LedgerTests(ConsoleClusterCase):
     """One ledger, and its entries."""
