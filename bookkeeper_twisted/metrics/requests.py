@@ -55,6 +55,7 @@ class RequestMetrics:
         instruments.share(prefix + "FORCE_LEDGER", self.force)
         instruments.share(prefix + "GET_BOOKIE_INFO", self.bookie_info)
         instruments.share(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER", self.list_entries)
+        self.refused_authentications = instruments.counter("bookie_connections_unauthenticated")
         self._instruments = instruments
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:

@@ -66,11 +66,14 @@ class IServerConnection(Interface):
         :raises ValueError: the present state does not allow the next one.
         """
 
-    def permit_silence() -> None:
-        """Remove the time limit for the first frame, because this peer need not authenticate."""
+    def permit_clear() -> None:
+        """Remove the limits of time and size for the first frame (:meth:`expect_hello`): the peer may send it in clear.
+        """
 
     def expect_hello(begin: Callable[[], None]) -> None:
         """Call ``begin`` if the peer's first byte begins a TLS handshake: the peer may begin TLS without StartTLS.
+
+        Until then, no frame may be larger than one with a token, because no other frame is served.
 
         :param begin: calls :meth:`encrypt`; after this call, the received bytes are passed to TLS.
         """

@@ -65,8 +65,23 @@ PLANTS = (
         "self._encryption.is_required", "False", _FIRST, where="FirstFrameSession.received",
     ),
     Plant(
+        "refused tokens are not counted", "bookie/requests/authentication.py",
+        "self._refused.value += 1", "pass", ["tests.bookie.requests.test_authentication"],
+        where="AuthenticatingSession._refuse",
+    ),
+    Plant(
         "a peer that need not encrypt has to send something soon", _SESSION,
-        "connection.permit_silence()", "pass", _FIRST, where="FirstFrameSession.__init__",
+        "connection.permit_clear()", "pass", _FIRST, where="FirstFrameSession.__init__",
+    ),
+    Plant(
+        "a peer that cannot be served in clear may fill the memory with half a frame", _SERVER,
+        "self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))", "pass", _FIRST,
+        where="ServerConnection.expect_hello",
+    ),
+    Plant(
+        "a bookie with optional TLS refuses large frames in clear", _SERVER,
+        "self._decoder.limit(self._factory.limits.max_frame_size)", "pass", _FIRST,
+        where="ServerConnection.permit_clear",
     ),
     Plant(
         "a connection that was refused in clear stays open", _SESSION,

@@ -20,6 +20,7 @@ from ...codec.messages import (
     StartTlsRequest,
 )
 from ...errors import UnauthorizedAccessError
+from ...instruments import Counter
 from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
@@ -34,19 +35,21 @@ class AuthenticatingSession:
     :param plugin: the plugin name that AUTH requests must have.
     :param session: the session that answers requests of an authenticated peer.
     :param lines: logs the refusals, a limited number of lines for each peer.
+    :param refused: counts all refusals.
     """
 
     _log = Logger()
 
     def __init__(
         self, connection: IServerConnection, plugin: str, exchange: IAuthenticationExchange, session: IRequestSession,
-        lines: PeerLines,
+        lines: PeerLines, refused: Counter,
     ) -> None:  # fmt: skip
         self._connection = connection
         self._plugin = plugin
         self._exchange = exchange
         self._session = session
         self._lines = lines
+        self._refused = refused
         self._waiting: deque[Any] = deque()
         self._making: Deferred[bytes] | None = None
         connection.enter(ConnectionState.AUTHENTICATING)
@@ -132,5 +135,6 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
+        self._refused.value += 1
         if not refuse(self._connection, item):
             self._waiting.clear()

@@ -78,7 +78,7 @@ class FirstFrameSession:
         self._session: IRequestSession | None = None
         connection.expect_hello(self._encrypt_at_once)
         if not encryption.is_required:
-            connection.permit_silence()
+            connection.permit_clear()
 
     @property
     def busy(self) -> bool:

@@ -114,7 +114,8 @@ class RequestProcessor:
             connection.principal = exchange.principal
             connection.enter(ConnectionState.READY)
             return session
-        return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines)
+        refused = self._context.metrics.refused_authentications
+        return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines, refused)
 
     def _serving_session(self, connection: IServerConnection) -> IRequestSession:
         """Open the session of an authenticated peer.

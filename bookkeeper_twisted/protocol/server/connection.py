@@ -328,11 +328,13 @@ class ServerConnection(Protocol):
 
     # -- encryption --
 
-    def permit_silence(self) -> None:
+    def permit_clear(self) -> None:
         self.expecting_since = None
+        self._decoder.limit(self._factory.limits.max_frame_size)
 
     def expect_hello(self, begin: Callable[[], None]) -> None:
         self._hello = begin
+        self._decoder.limit(min(LONGEST_TOKEN_FRAME, self._factory.limits.max_frame_size))
 
     def encrypt(
         self, creator: IOpenSSLServerConnectionCreator, encrypted: Callable[[], None],

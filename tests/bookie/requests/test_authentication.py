@@ -151,6 +151,7 @@ class ExchangeTests(SynchronousTestCase):
             peer = self.rig.connect()
             peer.send(_auth(wire, b"?") + adds(run(1, 0)))
             self.assertEqual((len(peer.replies()), peer.ended), (size, True))
+            self.assertEqual(self.rig.engine.context.metrics.refused_authentications.value, wire - 1)
             self.rig.drain()
             self.assertEqual(self.rig.storage.pending_entries(), 0)
 

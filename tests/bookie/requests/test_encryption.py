@@ -15,6 +15,7 @@ from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.authentication import MAX_TOKEN
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.protocol.server.connection import LONGEST_TOKEN_FRAME
 from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.testing.authentication import TokenAuthentication
 
@@ -122,6 +123,14 @@ class RequiredTests(EncryptionTestCase):
             self.assertNotIn(b"payload", peer.replies())
         self.assertEqual(self.rig.storage.pending_entries(), 0)
 
+    def test_half_frames(self) -> None:
+        """A frame in clear that is longer than any token is refused at its beginning, and takes no memory."""
+        for size, ends in ((LONGEST_TOKEN_FRAME - 4, False), (LONGEST_TOKEN_FRAME - 3, True)):
+            peer: Peer = self.rig.connect()
+            peer.send(size.to_bytes(4, "big") + bytes(100))
+            self.assertEqual(peer.ended, ends)
+            peer.leave()
+
     def test_token_in_clear(self) -> None:
         """A token, which may be a password, does not make up for it."""
         self.peer.send(requests_out.encode_request(AuthRequest(V3.header(Operation.AUTH, 1, 0), "any", b"token")))
@@ -175,6 +184,12 @@ class OptionalTests(EncryptionTestCase):
         self.peer.send(START_TLS)
         self.rig.drain()
         self.assertIs(self.state(), ConnectionState.READY)
+
+    def test_large_frame(self) -> None:
+        """A large add in clear is taken."""
+        self.peer.send(adds(run(1, 0, data=bytes(2 * LONGEST_TOKEN_FRAME))))
+        self.rig.drain()
+        self.assertEqual(self.rig.storage.pending_entries(), 1)
 
     def test_silence(self) -> None:
         """A peer need not send anything: pools open connections long before their first request."""
