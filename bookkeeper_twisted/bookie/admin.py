@@ -68,6 +68,8 @@ class DirectoryUsage:
         inodes.
     :ivar span: number of seconds over which :attr:`growth` was measured.
     :ivar recent: average growth of the used space in the last hour, in bytes per second; None if it is not known.
+    :ivar reason: why the disk cannot be measured, as the operating system says; then :attr:`total` and :attr:`free` are
+        0.  Empty if it was measured.
     """
 
     directory: str
@@ -77,6 +79,7 @@ class DirectoryUsage:
     free_inodes: int | None = None
     span: float = 0.0
     recent: float | None = None
+    reason: str = ""
 
 
 @attrs.frozen
@@ -127,13 +130,15 @@ class IBookieAdmin(Interface):
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the ledger directories, in the order of the configuration.
 
-        The result is an empty sequence unless the phase is SERVING.
+        A directory that cannot be measured is in the result, too, with the reason.  The result is an empty sequence
+        unless the phase is SERVING.
         """
 
     def journal_disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the journal directories, in the order of the configuration.
 
-        The result is an empty sequence unless the phase is SERVING.
+        A directory that cannot be measured is in the result, too, with the reason.  The result is an empty sequence
+        unless the phase is SERVING.
         """
 
     def files() -> "Deferred[StoredFiles]":
@@ -392,8 +397,12 @@ class IBackgroundWork(ISpeedLimits):
     def cancel_compaction() -> None:
         """End the running compaction; entry logs that it has not finished stay unchanged."""
 
-    def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
-        """List the entry logs of all ledger directories."""
+    def entry_logs(directory: str = "") -> "Deferred[Sequence[EntryLogFile]]":
+        """List the entry logs of all ledger directories, or of one.
+
+        :param directory: the ``current`` directory whose logs are listed; empty for all directories.
+        :raises OSError: (as a failure) a directory cannot be read.
+        """
 
     def log_space() -> "Deferred[SpaceForecast]":
         """Measure each complete entry log as a garbage collection that begins now would find it.

@@ -99,13 +99,14 @@ class BookieApi:
             return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
         return json_answer({"readOnly": state.read_only})
 
-    @routed(Route("GET", "/api/v1/bookie/info", "total and free bytes of its ledger disks"))
+    @routed(Route("GET", "/api/v1/bookie/info", "total and free bytes of its ledger disks that can be measured"))
     async def _info(self, request: ApiRequest) -> Answer:
         """Answer with total and free space of all disks.
 
-        Two directories with equal total and equal free space are assumed to be on the same disk, and count once.
+        Two directories with equal total and equal free space are assumed to be on the same disk, and count once.  A
+        directory that cannot be measured does not count.
         """
-        disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
+        disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks() if not disk.reason)
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
 

@@ -131,8 +131,10 @@ class FakeBackgroundWork:
         """End the running compaction; entry logs that it has not finished stay unchanged."""
         self.cancelled += 1
 
-    def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
-        """List the entry logs of all ledger directories."""
+    def entry_logs(self, directory: str = "") -> "Deferred[Sequence[EntryLogFile]]":
+        """List the entry logs of all ledger directories, or of one ``directory``."""
+        if directory not in ("", _DIRECTORY):
+            return succeed([])
         sizes = {log_id: 1024 + sum(ledgers.values()) for log_id, ledgers in self.logs.items()}
         return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
 

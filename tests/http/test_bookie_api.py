@@ -103,6 +103,8 @@ class BookieApiTests(HttpCase):
         """Bytes of all disks, a disk with two directories counted once."""
         self.admin.usage = (DirectoryUsage("/a", 100, 40), DirectoryUsage("/b", 100, 40), DirectoryUsage("/c", 10, 1))
         self.assertEqual(json.loads(self.ask("/api/v1/bookie/info").body), {"freeSpace": 41, "totalSpace": 110})
+        self.admin.usage = (DirectoryUsage("/a", 100, 40), DirectoryUsage("/b", 7, 7, reason="it is gone"))
+        self.assertEqual(json.loads(self.ask("/api/v1/bookie/info").body), {"freeSpace": 40, "totalSpace": 100})
 
     def test_files(self) -> None:
         """Names of journals, entry logs and indexes, of one kind or of all, as by Apache's bookie."""

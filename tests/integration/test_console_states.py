@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from unittest import SkipTest
 
 import attrs
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTCP
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
@@ -16,6 +18,7 @@ from twisted.trial.unittest import TestCase
 from twisted.web.server import NOT_DONE_YET
 
 from benchmarks.shared.browser import missing
+from bookkeeper_twisted.bookie.admin import DirectoryUsage
 from bookkeeper_twisted.bookie.group_commit import QUEUE
 from bookkeeper_twisted.bookie.requests.slow_requests import ROOM, TURN, SlowRequest
 from bookkeeper_twisted.http.console.diagnosis import bottleneck
@@ -47,6 +50,15 @@ _STREAM = "/api/v1/console/stream"
 _CLUSTER = {"bookies": {"b:1": {"id": "b:1", "state": "writable", "total": 10, "free": 5, "since": None}}, "safe": []}
 
 
+class AdminOfGoneDirectory(FakeBookieAdmin):
+    """Cannot measure its disks at all while a test lets it fail."""
+
+    fails = False
+
+    def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
+        return fail(OSError("no answer")) if self.fails else super().disks()
+
+
 class ConsoleStatesTests(TestCase):
     """The files of the page come from a server, and what they show from a test."""
 
@@ -56,7 +68,8 @@ class ConsoleStatesTests(TestCase):
         if lacking := missing():
             raise SkipTest(lacking)
         tcp: Any = IReactorTCP(reactor)
-        self.site = make_site(FakeBookieAdmin(), reactor)
+        self.admin = AdminOfGoneDirectory()
+        self.site = make_site(self.admin, reactor)
         port = tcp.listenTCP(0, self.site, interface="127.0.0.1")
         self.addCleanup(port.stopListening)
         return self.open(f"http://127.0.0.1:{port.getHost().port}")
@@ -82,6 +95,57 @@ class ConsoleStatesTests(TestCase):
         self.visit.home()
         line = self.visit.wait("#line", "1 live")
         self.assertTrue(line.startswith("what is said of the cluster is OLD: reading it takes since 2023-11-1"), line)
+
+    async def test_gone(self) -> None:
+        """A directory that is gone is a row with its reason, beside the numbers of the others."""
+        self.admin.usage = (*self.admin.usage, DirectoryUsage("/gone", 0, 0, reason="[Errno 2] No such file"))
+        await deferToThread(self._gone)
+
+    def _gone(self) -> None:
+        self.visit.home()
+        self.visit.wait("main table", "/ledgers: 60.0 % used; /gone: cannot be measured: [Errno 2] No such file")
+        self.visit.wait("main table", "/gone: cannot be measured: [Errno 2] No such file")
+        self.visit.click("When will the disk be full?")
+        self.visit.wait("main table", "/gone cannot be measured: [Errno 2] No such file")
+        self.assertEqual(self.visit.errors(), [])
+
+    async def test_unread(self) -> None:
+        """A part that cannot be read has the error, and what stood there is old; all is well when it can be read."""
+        await deferToThread(self._read)
+        self.admin.fails = True
+        await deferToThread(self._unread)
+        self.admin.fails = False
+        await deferToThread(self._read_again)
+
+    def _read(self) -> None:
+        self.visit.home()
+        self.visit.wait("main table", "Why is this bookie read-only? it is not")
+
+    def _unread(self) -> None:
+        self.visit.wait("main table", ": no answer; OLD: it is not")
+        self.visit.wait("#line", ": no answer; what is said of it is OLD")
+        self.visit.click("This bookie")
+        self.visit.wait("#old", ": no answer; what is shown of it is OLD")
+        self.visit.wait("main table", "/ledgers")
+        self.visit.home()
+        self.visit.wait("main table", "Why is this bookie read-only? cannot be read since ")
+        self.visit.wait("main table", "What is slow, disk or network or queue? slowRequestThresholdMs is 0")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#link").text, "")
+
+    def _read_again(self) -> None:
+        self.visit.wait("main table", "Why is this bookie read-only? it is not")
+        self.assertNotIn("OLD", self.visit.driver.find_element("css selector", "body").text)
+        self.assertEqual(self.visit.errors(), [])
+
+    async def test_broken(self) -> None:
+        """A part that the page cannot show is told of, and does not end the stream."""
+        await deferToThread(self._broken)
+
+    def _broken(self) -> None:
+        self.given({"work": None, "bookie": {"phase": "serving"}, "repair": {"count": 0, "limit": "nothing"}})
+        self.visit.home()
+        self.visit.wait("#message", "this page cannot show all that the server sent: Cannot read properties")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#link").text, "")
 
     async def test_failed(self) -> None:
         """The overview says why a decommission has failed, and does not count it as draining."""

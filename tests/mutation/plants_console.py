@@ -290,6 +290,25 @@ PLANTS = (
         'b"".join(contents)', "next(iter(contents))", ["tests.http.console.test_files"], where="version_of",
     ),
     Plant(
+        "one directory that is gone hides all disks", "bookie/lifecycle/disk_monitor.py",
+        "return str(error), (0, 0), (0, 0)", "raise", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor._seen",
+    ),
+    Plant(
+        "a directory that is gone has the space of nothing", "bookie/lifecycle/disk_monitor.py",
+        "if reason: ...", "", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._usage_of",
+    ),
+    Plant(
+        "a directory that is gone is a full disk", "http/console/bookie_parts.py",
+        "FullForecast(None, '') if disk.reason else full_forecast(disk, threshold)", "full_forecast(disk, threshold)",
+        ["tests.http.console.test_bookie_pages"], where="_disk",
+    ),
+    Plant(
+        "a directory that is gone hides the ledgers of the others", "http/console/bookie_pages.py",
+        "work.entry_logs(directory)", "work.entry_logs()", ["tests.http.console.test_bookie_pages"],
+        where="BookiePages._disk_ledgers",
+    ),
+    Plant(
         "each check of a disk is kept", _HISTORY,
         "not self._samples or now - self._samples[-1][0] >= STEP", "True", _GROWS, where="DiskHistory.record",
     ),

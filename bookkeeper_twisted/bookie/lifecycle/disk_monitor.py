@@ -128,20 +128,35 @@ class DiskMonitor:
         return self._executor.submit("read", self._usage)
 
     def measure_ledgers(self) -> "Deferred[list[DirectoryUsage]]":
-        """Measure the space, the growth and the free inodes of each ledger directory's disk."""
+        """Measure the space, the growth and the free inodes of each ledger directory's disk.
+
+        Of a directory that is missing or unreadable, the result has the reason instead.
+        """
         return self._measure(self._directories)
 
     def measure_journals(self) -> "Deferred[list[DirectoryUsage]]":
-        """Measure the space, the growth and the free inodes of each journal directory's disk."""
+        """Measure the space, the growth and the free inodes of each journal directory's disk.
+
+        Of a directory that is missing or unreadable, the result has the reason instead.
+        """
         return self._measure(self._journals)
 
     def _measure(self, directories: Sequence[str]) -> "Deferred[list[DirectoryUsage]]":
-        def sizes() -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
-            return [(each, self._fs.usage(each), self._fs.inodes(each)) for each in directories]
+        def sizes() -> "list[tuple[str, _Seen]]":
+            return [(each, self._seen(each)) for each in directories]
 
         return self._executor.submit("read", sizes).addCallback(lambda found: [self._usage_of(*each) for each in found])
 
-    def _usage_of(self, directory: str, space: tuple[int, int], inodes: tuple[int, int]) -> DirectoryUsage:
+    def _seen(self, directory: str) -> "_Seen":
+        try:
+            return self._look_at(directory)
+        except OSError as error:
+            return str(error), (0, 0), (0, 0)
+
+    def _usage_of(self, directory: str, seen: "_Seen") -> DirectoryUsage:
+        reason, space, inodes = seen
+        if reason:
+            return DirectoryUsage(directory, 0, 0, reason=reason)
         growth, recent = self._history[directory].growth, self._history[directory].recent
         return DirectoryUsage(
             directory, *space, None if growth is None else growth.speed, inodes[1] if inodes[0] else None,

@@ -120,13 +120,13 @@ class BackgroundControl:
 
     # -- space --
 
-    def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
-        """List the entry logs of all ledger directories."""
-        return Deferred.fromCoroutine(self._entry_logs())
+    def entry_logs(self, directory: str = "") -> "Deferred[Sequence[EntryLogFile]]":
+        """List the entry logs of all ledger directories, or of one ``directory``."""
+        return Deferred.fromCoroutine(self._entry_logs(directory))
 
-    async def _entry_logs(self) -> Sequence[EntryLogFile]:
+    async def _entry_logs(self, path: str) -> Sequence[EntryLogFile]:
         found = []
-        for directory in self._maintenance.directories:
+        for directory in [each for each in self._maintenance.directories if path in ("", each.path)]:
             files = await directory.in_thread(directory.space.files)
             found += [EntryLogFile(directory.storage.path, log_id, n_bytes) for log_id, n_bytes in files]
         return found

@@ -117,9 +117,9 @@ class BookiePages:
         """
         directory, after = request.parameters.get("directory", ""), request.number("after", -1)
         work = self._admin.background()
-        ids = sorted(log.log_id for log in await work.entry_logs() if log.directory == directory)
         if directory not in {current(usage.directory) for usage in await self._admin.disks()}:
             raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie")
+        ids = sorted(log.log_id for log in await work.entry_logs(directory))
         chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
         found = Counter[int]()
         for log_id in chosen:

@@ -13,7 +13,7 @@ from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
 from ..limits_api import limits_of_bookie, limits_value
-from .diagnosis import bottleneck, disk_warning, full_forecast, journal_warning
+from .diagnosis import FullForecast, bottleneck, disk_warning, full_forecast, journal_warning
 from .sources import RecordSource, Source, StateSource
 
 _EVERY_DISKS = 5
@@ -182,11 +182,12 @@ def _per_day(growth: float | None) -> int | None:
 
 
 def _disk(disk: DirectoryUsage, threshold: float) -> dict[str, object]:
-    forecast = full_forecast(disk, threshold)
+    forecast = FullForecast(None, "") if disk.reason else full_forecast(disk, threshold)
     return {
         "directory": disk.directory,
-        "total": disk.total,
-        "free": disk.free,
+        "reason": disk.reason,
+        "total": None if disk.reason else disk.total,
+        "free": None if disk.reason else disk.free,
         "freeInodes": disk.free_inodes,
         "growthPerDay": _per_day(disk.growth),
         "recentGrowthPerDay": _per_day(disk.recent),

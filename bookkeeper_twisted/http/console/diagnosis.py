@@ -156,8 +156,8 @@ def disk_warning(disk: DirectoryUsage) -> str:
 
 
 def journal_warning(disk: DirectoryUsage) -> str:
-    """Return a warning if the ``disk`` of a journal has little space left; an empty text if it has enough."""
-    if disk.free > disk.total * _LITTLE:
+    """Return a warning if the ``disk`` of a journal has little space left; empty if it has enough or is not known."""
+    if disk.reason or disk.free > disk.total * _LITTLE:
         return ""
     return f"{disk.free:,} bytes are left for the journal: without space, the bookie ends at the next append"
 

@@ -197,6 +197,9 @@ class BookieAdminContract(SynchronousTestCase):
         self.store_entries()
         work = self.admin.background()
         logs = self.settled(work.entry_logs())
+        own = [log for log in logs if log.directory == logs[0].directory]
+        self.assertEqual(self.settled(work.entry_logs(logs[0].directory)), own)
+        self.assertEqual(list(self.settled(work.entry_logs("/elsewhere"))), [])
         usage = [self.settled(work.ledgers_of(log.directory, log.log_id)) for log in logs]
         self.assertTrue(any(usage))
         for log, ledgers in zip(logs, usage, strict=True):

@@ -92,6 +92,20 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(growth[1], 0.0)
         self.stop()
 
+    def test_gone(self) -> None:
+        """A directory that is gone, empty or unreadable is measured as the reason; the others have their numbers."""
+        self.disks.by_path |= {"a": None, "j": None}
+        first, second = self.measured()
+        self.assertEqual(first, DirectoryUsage("a", 0, 0, reason="[Errno 5] Input/output error"))
+        self.assertEqual((second.total, second.free, second.reason), (1000, 700, ""))
+        self.assertEqual([each.reason for each in self.measured(journals=True)], ["[Errno 5] Input/output error"])
+        self.disks.by_path["a"], self.disks.names["a"] = (100, 50), []
+        self.assertEqual(self.measured()[0].reason, "it is empty: was its disk unmounted?")
+        self.disks.names["a"], self.disks.no_descriptor = ["VERSION"], "b"
+        self.assertEqual([each.reason for each in self.measured()], ["", "[Errno 24] Too many open files"])
+        self.disks.no_descriptor = ""
+        self.assertEqual([(each.total, each.reason) for each in self.measured()], [(100, ""), (1000, "")])
+
     def test_set_clock(self) -> None:
         """The growth is right although the clock of the reactor is set."""
         self.monitor.start(10)

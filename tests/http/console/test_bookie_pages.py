@@ -1,13 +1,14 @@
 """The pages of the console about one bookie."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.autorecovery.operations.decommission import OPEN, UNMARKED, Remaining
-from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase, WorkProgress
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogFile, Phase, WorkProgress
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, SlowRequest
 from bookkeeper_twisted.http.autorecovery_api import RunningOperation
@@ -16,7 +17,7 @@ from bookkeeper_twisted.http.console.bookie_parts import BookieParts, operations
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.limits.adaptive import RunningJob
 from bookkeeper_twisted.metrics import JournalGroup
-from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.admin import FakeBackgroundWork, FakeBookieAdmin
 
 from ..http_case import HttpCase
 
@@ -59,6 +60,17 @@ class BookiePagesTests(BookieConsoleCase):
         self.assertEqual(
             found["forecast"], "by the growth of the last hour; by that of the last 2 hours: 20.0 days"
         )
+
+    def test_gone(self) -> None:
+        """A directory that cannot be measured is a row with the reason; it has no numbers, and no forecast."""
+        gone = DirectoryUsage("/b", 0, 0, reason="[Errno 2] No such file or directory: '/b/current'")
+        self.admin.usage, self.admin.journal_usage = (DirectoryUsage("/a", 1000, 250), gone), (gone,)
+        whole, *rows = self.json("bookie")["disks"]
+        self.assertEqual((whole["total"], whole["free"], whole["reason"]), (1000, 250, ""))
+        for row in rows:
+            self.assertEqual((row["directory"], row["reason"]), (gone.directory, gone.reason))
+            self.assertEqual((row["total"], row["free"]), (None, None))
+            self.assertEqual((row["daysUntilFull"], row["growthPerDay"], row["warning"]), (None, None, ""))
 
     def test_journal_disks(self) -> None:
         """Disks of journals are beside those of ledgers, full at their last byte; little space is told."""
@@ -145,6 +157,20 @@ class BookiePagesTests(BookieConsoleCase):
         self.admin.work.logs = {}
         found = self.json(f"disk_ledgers?directory={DIRECTORY}")
         self.assertEqual((found["logs"], found["left"], found["next"], found["ledgers"]), (0, 0, None, {}))
+
+    def test_other_directory_gone(self) -> None:
+        """The ledgers of a directory are counted although another one is gone; of that one, the error is told."""
+        gone = "[Errno 2] No such file or directory: '/gone/current'"
+
+        class HalfGoneWork(FakeBackgroundWork):
+            def entry_logs(self, directory: str = "") -> "Deferred[Sequence[EntryLogFile]]":
+                return super().entry_logs(directory) if directory == DIRECTORY else fail(FileNotFoundError(gone))
+
+        self.admin.work = HalfGoneWork()
+        self.admin.usage = (*self.admin.usage, DirectoryUsage("/gone", 0, 0, reason=gone))
+        self.assertEqual(self.json(f"disk_ledgers?directory={DIRECTORY}")["logs"], 2)
+        answer = self.ask("/api/v1/console/disk_ledgers?directory=/gone/current")
+        self.assertEqual((answer.status, gone in answer.body), (500, True))
 
     def test_not_serving(self) -> None:
         """While the bookie starts, its state is there, and its entry logs are not."""

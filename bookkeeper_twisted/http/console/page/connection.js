@@ -84,10 +84,24 @@ function withRows(known, { rowsOf, changed, gone, rest }) {
   return { ...rest, [rowsOf]: rows };
 }
 
-/** Puts an event into the state of the page: states, or their changed rows, are replaced, records appended. */
+/** What the server sends of a part that it cannot read. */
+const isUnread = (value) => typeof value?.error === "string" && Object.keys(value).length === 1;
+
+/**
+ * Puts an event into the state of the page: states, or their changed rows, are replaced, records appended.
+ *
+ * Of a part that the server cannot read, what was known stays; why it is old is under its name in state.failures.
+ */
 export function merge(state, kind, data) {
+  state.failures ??= {};
   for (const [name, value] of Object.entries(data)) {
     const known = state[name];
+    if (isUnread(value)) {
+      state.failures[name] = { error: value.error, since: state.failures[name]?.since ?? Date.now() / 1000 };
+      state[name] = known ?? null;
+      continue;
+    }
+    delete state.failures[name];
     if (value?.rowsOf) {
       state[name] = withRows(known, value);
       continue;

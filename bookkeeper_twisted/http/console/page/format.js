@@ -43,11 +43,20 @@ export function duration(seconds) {
 export const ago = (seconds) =>
   seconds ? `${time(seconds)} (${duration(Date.now() / 1000 - seconds)} ago)` : "before the console was opened";
 
+/** Why a part of the state is not read now, so that what is known of it is old; empty if it is read. */
+export function unread(state, name) {
+  const failure = state.failures?.[name],
+    late = state.late?.[name];
+  if (failure) return `cannot be read since ${time(failure.since)}: ${failure.error}`;
+  return late ? `cannot be read: reading it takes since ${time(late)}` : "";
+}
+
 /** When a disk is full, by the growth of which time, with a warning if something else of it is used up. */
 export const days = (disk) =>
   untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "") + (disk.warning ? `, ${disk.warning}` : "");
 
 function untilFull(disk) {
+  if (disk.reason) return `cannot be measured: ${disk.reason}`;
   if (disk.daysUntilFull === 0) return "full now";
   if (disk.daysUntilFull !== null && disk.daysUntilFull < 2) return `full in ${duration(disk.daysUntilFull * 86400)}`;
   if (disk.daysUntilFull !== null) return `full in ${disk.daysUntilFull.toFixed(1)} days`;

@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count, time, unavailable } from "/console/format.js";
+import { bytes, count, time, unavailable, unread } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -14,8 +14,22 @@ const PAGES = { overview, bookies, bookie, work, logs, disk, ledgers, ledger, en
 const OF_BOOKIE = ["bookie", "logs"]; // a process that runs autorecovery alone has no such parts
 const IN_MENU = ["overview", "bookies", "bookie", "work", "logs", "ledgers", "repair", "events"];
 
+/** How the parts are called that can be old, and the pages that show them. */
+const PARTS = {
+  bookie: ["the state of this bookie", "bookie", "bookies"],
+  latency: ["what is slow", "bookie"],
+  work: ["collection, compaction and scrub", "work"],
+  operations: ["decommissions and recoveries", "work"],
+  replication: ["replication by this process", "work"],
+  throttles: ["speed limits", "work"],
+  cluster: ["the cluster", "bookies", "safety"],
+  repair: ["the repair", "repair"],
+};
+
 const state = {};
-let shown = null;
+let shown = null,
+  page = "";
+const old = h("div", { id: "old", class: "bad", role: "status" });
 
 function report(error) {
   document.getElementById("message").textContent = error ? error.message || String(error) : "";
@@ -41,18 +55,47 @@ function navigate() {
   }
   report("");
   const root = document.getElementById("content");
-  root.replaceChildren(h("h2", { id: "title" }, PAGES[name].title));
+  page = name;
+  root.replaceChildren(h("h2", { id: "title" }, PAGES[name].title), old);
   document.title = `${PAGES[name].title} - BookKeeper console`;
   shown = PAGES[name].open(root, { state, act, parameters: new URLSearchParams(query || "") });
-  shown?.update?.(state);
+  draw();
   return root;
 }
 
+/** Shows something of the state; an error of this is a message, as the stream has to go on. */
+function guarded(show) {
+  try {
+    show();
+  } catch (error) {
+    report(new Error(`this page cannot show all that the server sent: ${error.message}`));
+  }
+}
+
+/** Shows the state on the present page. */
+function draw() {
+  guarded(tellOld);
+  guarded(() => shown?.update?.(state));
+}
+
+/** Says above the page which of its parts cannot be read now, and whether it still shows what was read before. */
+function tellOld() {
+  const texts = Object.entries(PARTS)
+    .filter(([name, [, ...pages]]) => pages.includes(page) && unread(state, name))
+    .map(([name, [title]]) => `${title} ${unread(state, name)}${state[name] ? "; what is shown of it is OLD" : ""}`);
+  if (texts.join() !== [...old.children].map((each) => each.textContent).join())
+    old.replaceChildren(...texts.map((text) => h("p", null, text)));
+}
+
 function summary() {
-  const { bookie: own, cluster, repair: marks, operations, late } = state;
+  const { bookie: own, cluster, repair: marks, operations, late, failures } = state;
   const parts = [],
-    since = late?.cluster || late?.repair;
+    since = late?.cluster || late?.repair,
+    ownFailure = unread(state, "bookie");
   if (since) parts.push(`what is said of the cluster is OLD: reading it takes since ${time(since)}`);
+  if (failures?.cluster)
+    parts.push(`the cluster cannot be read: ${failures.cluster.error}${cluster ? "; what is said of it is OLD" : ""}`);
+  if (ownFailure) parts.push(`this bookie ${ownFailure}${own ? "; what is said of it is OLD" : ""}`);
   if (own?.readOnly) parts.push(`this bookie is READ-ONLY: ${own.reasons.map((each) => each.text).join("; ")}`);
   else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
   if (cluster?.bookies) {
@@ -67,7 +110,7 @@ function summary() {
       `${of("read-only").length} read-only`,
       `${of("unavailable").length} lost`,
     );
-  } else if (cluster?.error) parts.push(`the cluster cannot be read: ${cluster.error}`);
+  }
   const running = (operations || []).filter((each) => each.name.startsWith("decommission") && !each.failure);
   if (operations) parts.push(`${running.length} draining`);
   if (marks?.count !== undefined)
@@ -95,13 +138,15 @@ function checkVersion() {
 
 function changed(kind, data) {
   merge(state, kind, data);
-  checkVersion(); // first, as an old page may not understand the rest of the state
-  const line = document.getElementById("line"),
-    text = summary();
-  if (line.textContent !== text) line.textContent = text;
+  guarded(checkVersion); // first, as an old page may not understand the rest of the state
+  guarded(() => {
+    const line = document.getElementById("line"),
+      text = summary();
+    if (line.textContent !== text) line.textContent = text;
+  });
   for (const name of OF_BOOKIE)
     document.querySelector(`#pages a[href="#/${name}"]`).parentElement.hidden = !("work" in state);
-  shown?.update?.(state);
+  draw();
 }
 
 document

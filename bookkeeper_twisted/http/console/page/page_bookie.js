@@ -19,9 +19,9 @@ export const bookie = {
           "Disks",
           [
             ["directory", (row) => (row.journal ? `${row.directory} (journal)` : row.directory)],
-            ["used", (row) => bytes(row.total - row.free), true],
-            ["of", (row) => bytes(row.total), true],
-            ["share", (row) => percent(row.total - row.free, row.total), true],
+            ["used", (row) => (row.reason ? "" : bytes(row.total - row.free)), true],
+            ["of", (row) => (row.reason ? "" : bytes(row.total)), true],
+            ["share", (row) => (row.reason ? "" : percent(row.total - row.free, row.total)), true],
             ["grows a day", (row) => (row.growthPerDay === null ? "" : bytes(row.growthPerDay)), true],
             ["full", (row) => days(row)],
           ],
@@ -88,7 +88,6 @@ export const bookie = {
 };
 
 function stateOf(own) {
-  if (own.error) return h("p", { class: "bad" }, own.error);
   const reasons = own.reasons.map((each) => h("li", { class: "bad" }, `${each.text}, since ${ago(each.since)}`));
   return [
     h(

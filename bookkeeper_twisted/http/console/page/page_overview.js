@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, bytes, count, days, percent } from "/console/format.js";
+import { ago, bytes, count, days, percent, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const mostBecause = ({ blockers }) =>
@@ -18,6 +18,7 @@ const QUESTIONS = [
         : bookie.reasons.length
           ? bookie.reasons.map((each) => `${each.text}, since ${ago(each.since)}`).join("; ")
           : "it is not",
+    "bookie",
   ],
   [
     "Why does the decommission not end?",
@@ -34,6 +35,7 @@ const QUESTIONS = [
                 : `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`,
             )
             .join("; ") || "none runs in this process",
+    "operations",
   ],
   [
     "Why is this ledger under-replicated?",
@@ -44,6 +46,7 @@ const QUESTIONS = [
         : repair.count
           ? `${count(repair.count)} are marked; the page has the reason of each`
           : "none is",
+    "repair",
   ],
   [
     "Who holds this disk?",
@@ -51,11 +54,16 @@ const QUESTIONS = [
     ({ bookie }) =>
       (bookie?.disks || [])
         .filter((each) => !each.journal)
-        .map((each) => `${each.directory}: ${percent(each.total - each.free, each.total)} used`)
+        .map((each) =>
+          each.reason
+            ? `${each.directory}: cannot be measured: ${each.reason}`
+            : `${each.directory}: ${percent(each.total - each.free, each.total)} used`,
+        )
         .join("; "),
+    "bookie",
   ],
   ["What would a compaction win?", "#/logs", () => "live and dead space of the entry logs"],
-  ["What is slow, disk or network or queue?", "#/bookie", ({ latency }) => latency?.text || ""],
+  ["What is slow, disk or network or queue?", "#/bookie", ({ latency }) => latency?.text || "", "latency"],
   ["Is this entry the same on all replicas?", "#/entry", () => "reads it from each of its bookies"],
   [
     "When will the disk be full?",
@@ -64,6 +72,7 @@ const QUESTIONS = [
       (bookie?.disks || [])
         .map((each) => `${each.directory}${each.journal ? " (journal)" : ""}: ${days(each)}`)
         .join("; "),
+    "bookie",
   ],
   [
     "What happened at 03:12?",
@@ -78,7 +87,7 @@ const QUESTIONS = [
     "#/ledgers?state=open",
     () => "open ledgers with their custom metadata",
   ],
-  ["What limits the repair?", "#/repair", ({ repair }) => repair?.limit || ""],
+  ["What limits the repair?", "#/repair", ({ repair }) => repair?.limit || "", "repair"],
   [
     "Is the cluster safe to lose one more bookie?",
     "#/safety",
@@ -90,8 +99,16 @@ const QUESTIONS = [
           ? against.map((each) => each.text).join("; ")
           : "as far as bookies and marks tell, yes; the page checks the ledgers";
     },
+    "cluster",
   ],
 ];
+
+/** An answer; if its part of the state cannot be read, why, and that the answer is old. */
+function current(state, answer, name) {
+  const text = answer(state),
+    why = unread(state, name);
+  return why ? `${why}${text ? `; OLD: ${text}` : ""}` : text;
+}
 
 const OF_BOOKIE = ["#/bookie", "#/disk", "#/logs"];
 const OTHERS = "this process has no bookie: its own console knows";
@@ -112,9 +129,9 @@ export const overview = {
     );
     return {
       update: (state) =>
-        QUESTIONS.forEach(([, href, answer], index) => {
+        QUESTIONS.forEach(([, href, answer, name], index) => {
           const isElsewhere = OF_BOOKIE.includes(href) && state.throttles && !("work" in state);
-          const text = isElsewhere ? OTHERS : answer(state);
+          const text = isElsewhere ? OTHERS : current(state, answer, name);
           if (cells[index].textContent === text) return;
           cells[index].textContent = text;
           cells[index].closest("tr").querySelector("a").href = isElsewhere ? "#/bookies" : href;
@@ -153,10 +170,7 @@ export const bookies = {
     function show() {
       const { cluster } = state;
       waiting.hidden = Boolean(cluster?.bookies);
-      if (!cluster?.bookies) {
-        if (cluster?.error) waiting.textContent = cluster.error;
-        return;
-      }
+      if (!cluster?.bookies) return;
       const all = Object.values(cluster.bookies);
       const wanted = all.filter((row) => `${row.id} ${row.state} ${row.rack}`.includes(filter.value));
       table.caption = `${count(wanted.length)} of ${count(all.length)} bookies, those that need a look first`;

@@ -11,7 +11,6 @@ export const repair = {
   open(root, { act }) {
     const shown = part((value) => {
       if (!value) return h("p", { class: "quiet" }, "waiting for the cluster");
-      if (value.error) return h("p", { class: "bad" }, value.error);
       return [
         facts([
           ["What limits the repair?", h("strong", { id: "limit" }, value.limit)],

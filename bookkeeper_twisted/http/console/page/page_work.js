@@ -361,7 +361,7 @@ function space(answer) {
 
 export const disk = {
   title: "Who holds this disk?",
-  open(root, { state, act }) {
+  open(root, { state }) {
     const found = h("div", { role: "status", id: "holders" }, "waiting for the bookie");
     let begun = false;
     root.append(found);
@@ -373,7 +373,9 @@ export const disk = {
           ...value.collection.directories.map(({ directory }) => {
             const place = h("div", null, "counting");
             const disk = (state.bookie?.disks || []).find((each) => directory.startsWith(`${each.directory}/`));
-            act(() => countLedgers(directory, place, disk));
+            countLedgers(directory, place, disk).catch((error) => {
+              place.replaceChildren(h("p", { class: "bad" }, `its ledgers cannot be counted: ${error.message}`));
+            });
             return h("section", null, h("h3", null, directory), place);
           }),
         );
@@ -384,7 +386,7 @@ export const disk = {
 
 /** What the disk of a directory has beside its entry logs: indexes, journals, and files of others. */
 const besides = (disk, all) =>
-  disk
+  disk && !disk.reason
     ? ` The disk has ${bytes(disk.total - disk.free)} used of ${bytes(disk.total)}: ` +
       `${bytes(Math.max(disk.total - disk.free - all, 0))} are other files, such as indexes, journals and those of others.`
     : "";
