@@ -12,6 +12,7 @@ from twisted.logger import Logger
 from ..errors import NO_FILES, NO_SPACE, StorageError
 from ..metrics import BookieMetrics
 from ..storage.interfaces import NO_INODES, ICheckpoint, ILedgerStorage, JournalPosition
+from .checkpoint_times import CheckpointTimes
 from .group_commit import GroupCommit
 from .interfaces import IStorageExecutor
 
@@ -43,6 +44,7 @@ class Checkpointer:
     :param on_written: called after each successful checkpoint, because the write cache has room again.
     :param on_failed: called with the error of each failed checkpoint.  Adds are still accepted as long as the write
         cache has room.
+    :ivar times: how long the checkpoint in progress and the newest checkpoints have lasted.
     """
 
     _log = Logger()
@@ -58,6 +60,7 @@ class Checkpointer:
         self._metrics = metrics
         self._on_written = on_written
         self._on_failed = on_failed
+        self.times = CheckpointTimes(clock, storage.is_full)
         self._failed_with = ""
         self._failures = 0  # number of consecutive failed checkpoints
         self._logged_at = 0.0
@@ -127,6 +130,7 @@ class Checkpointer:
 
     async def _run(self, checkpoint: ICheckpoint, log_marks: Sequence[JournalPosition], n_bytes: int) -> None:
         began = self._clock.seconds()
+        self.times.begin(checkpoint.paths)
         failure: BaseException | None = None
         try:
             await self._write_directories(checkpoint)
@@ -136,6 +140,7 @@ class Checkpointer:
         except Exception as error:
             failure = error
             self._log.failure("a checkpoint ended in a way it should not")
+        self.times.end()
         self._log_change(failure)
         checkpoint.finish()
         series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
@@ -170,8 +175,8 @@ class Checkpointer:
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
         """Write all ledger directories at the same time, each in its own thread; wait for all, even if one fails."""
         writing = [
-            self._executor.submit(f"flush-{number}", checkpoint.write, number)
-            for number in range(checkpoint.n_directories)
+            self._executor.submit(f"flush-{number}", checkpoint.write, number).addCallback(self._written, path)
+            for number, path in enumerate(checkpoint.paths)
         ]
         outcomes: Sequence[tuple[bool, Any]] = await DeferredList(writing, consumeErrors=True)
         failures = [outcome for succeeded, outcome in outcomes if not succeeded]
@@ -179,6 +184,9 @@ class Checkpointer:
             self._log.error("a directory was not written: {error}", error=failure.value)
         if failures:
             failures[0].raiseException()
+
+    def _written(self, _: None, path: str) -> None:
+        self.times.written(path)
 
 
 def is_disk_full(error: BaseException | None) -> bool:

@@ -36,7 +36,7 @@ from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
-from .requests.slow_requests import SlowRequests
+from .requests.slow_requests import ROOM, ROOM_ON_DISK, SlowRequests
 from .requests.traces import RequestTraces, WrittenGroup
 
 T = TypeVar("T")
@@ -148,9 +148,20 @@ class Engine:
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
 
     def _slow(self, keeps_context: bool, clock: IReactorTime) -> SlowRequests:
-        slow = SlowRequests(clock, lambda ledger_id: self._commit_of(ledger_id).waits(), self.bookie.lacked_room_since)
+        slow = SlowRequests(clock, lambda ledger_id: self._commit_of(ledger_id).waits(), self._lacked_room)
         slow.keeps_context = keeps_context
         return slow
+
+    def _lacked_room(self, began: float, ended: float) -> str:
+        """Return why an add has waited for room between two times; empty if no add has waited for room since ``began``.
+
+        A full write cache has room again only when the checkpoint in progress is on the disk, so the disk is the reason
+        if such a checkpoint took most of this time.
+        """
+        if not self.bookie.lacked_room_since(began):
+            return ""
+        on_disk = self.checkpointer.times.blocked_seconds(began, ended)
+        return ROOM_ON_DISK if on_disk > (ended - began) / 2 else ROOM
 
     def _traces(self, tracer: ITracer | None, limit: int, clock: IReactorTime) -> RequestTraces | None:
         if tracer is None:

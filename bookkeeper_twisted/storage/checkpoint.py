@@ -64,6 +64,10 @@ class Checkpoint:
     def n_directories(self) -> int:
         return len(self._directories)
 
+    @property
+    def paths(self) -> Sequence[str]:
+        return [directory.path for directory in self._directories]
+
     def write(self, directory: int) -> None:
         rows, deleted = self._rows[directory], self._deleted[directory]
         try:

@@ -466,11 +466,12 @@ class ICheckpoint(Interface):
     """A checkpoint in progress: call :meth:`write` for each directory, :meth:`persist_log_marks` and :meth:`finish`."""
 
     n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
+    paths: Sequence[str] = Attribute("The path of each of these directories.")
 
     def write(directory: int) -> None:
         """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on a flush thread.
 
-        :param directory: number of the directory, from 0.
+        :param directory: number of the directory, from 0, as in :attr:`paths`.
         :raises bookkeeper_twisted.errors.StorageError: a step failed; the next checkpoint writes the entries again.
         """
 

@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
+_TIMES, _TIMED = "bookie/checkpoint_times.py", ["tests.bookie.test_checkpoint_times"]
 _ASKED = ["tests.http.test_parameters"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
 _FOUND = ["tests.http.console.test_events"]
@@ -136,7 +137,29 @@ PLANTS = (
     ),
     Plant(
         "an add that had room waited for it", _SLOW,
-        "self._room_since(self._clock.seconds() - millis / 1000)", "True", _SLOW_TESTS, where="SlowRequests.say_add",
+        "self._lacked_room(began, began + rest) or LOOP", "'room'", _SLOW_TESTS, where="SlowRequests.say_add",
+    ),
+    Plant(
+        "the queue is blamed for a checkpoint that hangs on the disk", "bookie/engine.py",
+        "on_disk > (ended - began) / 2", "False", _SLOW_TESTS, where="Engine._lacked_room",
+    ),
+    Plant(
+        "a checkpoint is blamed although the write cache has room", _TIMES,
+        "self._began is not None and self._is_full()", "self._began is not None", [*_SLOW_TESTS, *_TIMED],
+        where="CheckpointTimes.blocked_seconds",
+    ),
+    Plant(
+        "a checkpoint that hangs is not told", _TIMES, "self._clock.callLater(delay, self._say)", "None", _TIMED,
+        where="CheckpointTimes.begin",
+    ),
+    Plant(
+        "each of many long checkpoints is told", _TIMES,
+        "max(VERY_LONG, self._logged_at + LINE_INTERVAL - self._began)", "VERY_LONG", _TIMED,
+        where="CheckpointTimes.begin",
+    ),
+    Plant(
+        "a directory that is written counts as one that hangs", _TIMES,
+        "self._unwritten.pop(directory, None)", "pass", _TIMED, where="CheckpointTimes.written",
     ),
     Plant(
         "the event loop is watched after the stop", _SLOW,

@@ -18,12 +18,19 @@ DISK = "a read of the disk"
 JOURNAL = "the journal"
 TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
+ROOM_ON_DISK = "room in the write cache, while its checkpoint is written to the disk"
 STOPPED = "the event loop, which used no processor: it was stopped, or a system call did not return"
 
 Waits = Callable[[int], Mapping[str, float]]
 """A function that is called with a ledger id while an add to this ledger is being completed.
 
 It returns the causes for which the add has waited, and the seconds of each wait.
+"""
+
+LackedRoom = Callable[[float, float], str]
+"""A function that is called with the time at which an add began, and the time at which its wait for room ended.
+
+It returns the reason for the wait, :data:`ROOM` or :data:`ROOM_ON_DISK`; an empty text if no add waited for room.
 """
 
 _NO_WAITS: Mapping[str, float] = MappingProxyType({})
@@ -147,8 +154,7 @@ class SlowRequests:
     :param clock: the reactor.
     :param waits: returns the causes for which an add has waited, and the seconds of each; called while the add is being
         completed.
-    :param room_since: tests whether an add has waited for room in the write cache or a journal's queue since a given
-        time.
+    :param lacked_room: returns why adds have waited for room in the write cache or a journal's queue.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
     :ivar keeps_context: whether the lines contain the ``requestContext`` of the requests, which is a set of key-value
         pairs that a client can send with a request.
@@ -159,14 +165,14 @@ class SlowRequests:
 
     def __init__(
         self, clock: IReactorTime, waits: Waits = lambda ledger_id: _NO_WAITS,
-        room_since: Callable[[float], bool] = lambda began: False,
+        lacked_room: LackedRoom = lambda began, ended: "",
     ) -> None:  # fmt: skip
         self.threshold = math.inf
         self.keeps_context = False
         self.recent: Ring[SlowRequest] = Ring(RECENT_REQUESTS)
         self._clock = clock
         self._waits = waits
-        self._room_since = room_since
+        self._lacked_room = lacked_room
         self._loop = LoopWatch(clock)
         self._lines = PeerLines(clock.seconds)
 
@@ -241,6 +247,7 @@ class SlowRequests:
         """
         waits = dict(self._waits(ledger_id))
         rest = max(millis / 1000 - sum(waits.values()), _LEAST)
-        name = ROOM if self._room_since(self._clock.seconds() - millis / 1000) else LOOP
+        began = self._clock.seconds() - millis / 1000
+        name = self._lacked_room(began, began + rest) or LOOP
         waits[name] = waits.get(name, 0.0) + rest
         self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__), context)

@@ -10,7 +10,7 @@ import attrs
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
-from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, STOPPED, TURN, SlowRequest
+from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, ROOM_ON_DISK, STOPPED, TURN, SlowRequest
 from ...metrics import JournalGroup
 from ...protocol.server.connected_peers import PeerDelay
 
@@ -32,8 +32,8 @@ _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
 _CAUSES: Mapping[str, str] = {
-    DISK: "disk", SYNC: "disk", JOURNAL: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor",
-    STOPPED: "system",
+    DISK: "disk", SYNC: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network",
+    LOOP: "processor", STOPPED: "system",
 }  # fmt: skip
 
 

@@ -7,12 +7,13 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.group_commit import QUEUE
+from bookkeeper_twisted.bookie.group_commit import QUEUE, CommitOptions
 from bookkeeper_twisted.bookie.requests.slow_requests import LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
 from bookkeeper_twisted.codec.wires import V3
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from ..rig import KEY, Peer, Rig, adds, batch, reads, run
 
@@ -129,6 +130,39 @@ class SlowRequestTests(SynchronousTestCase):
         lines = [str(formatEvent(event)) for event in events]
         self.assertEqual(len(lines), 1)
         self.assertIn("500 ms, most of it for room in the write cache or in the queue of the journal", lines[0])
+
+    def fill(self) -> None:
+        """Adds that fill both write caches, and are in the journal; the disk of a ledger directory hangs meanwhile."""
+        self.use(Rig(storage=StorageSettings(write_cache_bytes=4000)))
+        for number in range(2):
+            self.peer.send(adds(run(7, 100 * number, 60)))
+            while self.rig.executor.step("journal-0"):
+                pass
+        self.assertEqual(self.rig.executor.busy_threads(), ["flush-0"])
+
+    def test_room_on_disk(self) -> None:
+        """An add that waits for the write cache, because its checkpoint hangs on the disk, waits for the disk."""
+        for seconds in (0.5, 8, 15):  # in the last case, it is refused before the checkpoint ends
+            self.fill()
+            (line,) = self.slow(adds(run(7, 900)), seconds)
+            self.assertIn(", most of it for room in the write cache, while its checkpoint is written to the disk", line)
+
+    def test_room_in_queue(self) -> None:
+        """An add that waits for the queue of the journal does not wait for the checkpoint in progress."""
+        self.rig.add(run(7, 0))
+        self.rig.drain()
+        self.rig.engine.checkpointer.checkpoint()
+        commit = self.rig.engine.commits[0]
+        self.patch(commit, "_options", CommitOptions(max_queued_bytes=0))
+        self.peer.send(adds(run(7, 1)))
+        self.turns(0.5)
+        self.patch(commit, "_options", CommitOptions())
+        with capturedLogs() as events:
+            self.rig.bookie.resume_adds()
+            self.rig.executor.step("journal-0")
+        self.assertEqual(self.rig.executor.busy_threads(), ["flush-0"])
+        (line,) = [str(formatEvent(event)) for event in events]
+        self.assertIn(", most of it for room in the write cache or in the queue of the journal", line)
 
     def test_held_up(self) -> None:
         """A request that took long because the event loop was busy waited for it, whatever else it waited for."""

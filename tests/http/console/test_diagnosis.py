@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
 from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
 from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
-from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, STOPPED, TURN, SlowRequest
+from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, ROOM_ON_DISK, STOPPED, TURN, SlowRequest
 from bookkeeper_twisted.http.console.diagnosis import (
     WINDOW,
     FullForecast,
@@ -45,8 +45,8 @@ class BottleneckTests(SynchronousTestCase):
     def test_causes(self) -> None:
         """The cause for which slow requests waited longest in all decides, with a sentence that names it."""
         for waited_for, cause in (
-            (DISK, "disk"), (SYNC, "disk"), (QUEUE, "queue"), (ROOM, "queue"), (TURN, "network"),
-            (LOOP, "processor"), (STOPPED, "system"),
+            (DISK, "disk"), (SYNC, "disk"), (QUEUE, "queue"), (ROOM, "queue"), (ROOM_ON_DISK, "disk"),
+            (TURN, "network"), (LOOP, "processor"), (STOPPED, "system"),
         ):  # fmt: skip
             found = bottleneck((), [slow(waited_for, 3000), slow(DISK, 1000)], NOW, "500")
             self.assertEqual((found.cause, found.seconds[waited_for] >= 3), (cause, True))

@@ -43,8 +43,9 @@ class EventLogTests(HttpCase):
         found = self.kinds(
             "bookie.lifecycle.registration", "bookie.lifecycle.disk_monitor", "bookie.lifecycle.admin",
             "bookie.maintenance.garbage_collector", "autorecovery.auditing.loss_log", "http.limits_api",
+            "bookie.checkpointer.Checkpointer", "bookie.checkpoint_times.CheckpointTimes",
         )  # fmt: skip
-        self.assertEqual(found, ["state", "disk", "bookie", "space", "repair", "change"])
+        self.assertEqual(found, ["state", "disk", "bookie", "space", "repair", "change", "disk", "disk"])
         self.assertEqual(self.kinds("bookie.requests.slow_requests", "protocol.server.x", level=LogLevel.error), [])
         self.assertEqual((self.kinds("client.x"), self.kinds("client.x", level=LogLevel.warn)), ([], ["other"]))
         self.assertEqual(self.kinds("bookie.lifecycle.admin", level=LogLevel.debug), [])
