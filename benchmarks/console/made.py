@@ -7,7 +7,6 @@ and now and then the free space of all bookies is another.
 
 import random
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from twisted.internet import reactor
@@ -39,10 +38,8 @@ class _Admin(BookKeeperAdmin):
 
     chance = random.Random(1)
 
-    async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
-        return {
-            bookie_id: DiskSpace(_TIB, self.chance.randrange(_TIB)) for bookie_id in await self.writable_bookies()
-        }
+    async def disk_space_of(self, bookie_id: str) -> DiskSpace | BookKeeperError:
+        return DiskSpace(_TIB, self.chance.randrange(_TIB))
 
 
 class MadeCluster:

@@ -211,10 +211,14 @@ class BookKeeperAdmin:
         }
         # all requests were sent before this loop, so the bookies answer concurrently
         for bookie_id, request in requests.items():
-            request.run(self._disk_space(bookie_id))
+            request.run(self.disk_space_of(bookie_id))
         return {bookie_id: await request.wait() for bookie_id, request in requests.items()}
 
-    async def _disk_space(self, bookie_id: str) -> DiskSpace | BookKeeperError:
+    async def disk_space_of(self, bookie_id: str) -> DiskSpace | BookKeeperError:
+        """Ask one bookie for its disk space; return the answer or the error of the bookie.
+
+        :param bookie_id: id of the bookie, which may be writable or read-only.
+        """
         try:
             return DiskSpace(*await self._bookie_client.bookie_info(bookie_id))
         except BookKeeperError as error:

@@ -12,6 +12,7 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
 
+_ANSWERS, _ANSWERED = "http/console/bookie_answers.py", ["tests.http.console.test_bookie_answers"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
 _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecycle.test_disk_monitor"]
 
@@ -304,5 +305,30 @@ PLANTS = (
         "nobody knows when a repair ends", "autorecovery/interfaces.py",
         "(now - self.began) * left / self.copied if self.copied else None", "None", ["tests.autorecovery.test_service"],
         where="CopyProgress.eta",
+    ),
+    Plant(
+        "a bookie that does not answer would be left", _CLUSTER, 'row.state == "writable" and not row.why',
+        'row.state == "writable"', _SURVEYED, where="risks",
+    ),
+    Plant(
+        "a bookie that does not answer is there", _CLUSTER, "row.why and row.id not in unneeded", "False", _SURVEYED,
+        where="risks",
+    ),
+    Plant(
+        "one bookie that does not answer hides the cluster", _ANSWERS,
+        "question.wait().addTimeout(max(left, 0), self._clock, lambda *_: None)", "question.wait()", _ANSWERED,
+        where="BookieAnswers.ask",
+    ),
+    Plant(
+        "a bookie has been silent since the newest question", _ANSWERS, "each.unanswered_since is None", "True",
+        _ANSWERED, where="BookieAnswers._begin",
+    ),
+    Plant(
+        "each sample waits for a bookie that does not answer", _ANSWERS, "each.question and not each.why",
+        "each.question", _ANSWERED, where="BookieAnswers.ask",
+    ),
+    Plant(
+        "a process that was held up blames the bookies", _ANSWERS, "await deferLater(self._clock, 0)", "pass",
+        _ANSWERED, where="BookieAnswers.ask",
     ),
 )

@@ -134,6 +134,6 @@ def _of_cluster(
         present = limits()
         return None if present is None else replication_value(present.limits().jobs)
 
-    parts = ClusterParts(client, clock.seconds, limits)
+    parts = ClusterParts(client, clock, limits)
     own = [StateSource("operations", operations), StateSource("replication", replication)]
     return pages_of(LedgerPages(client)), [*parts.sources(), *own]

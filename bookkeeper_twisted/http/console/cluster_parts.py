@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import attrs
+from twisted.internet.interfaces import IReactorTime
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
-from ...client.admin import BookKeeperAdmin, DiskSpace
+from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
@@ -17,6 +18,7 @@ from ...model import MAX_LEDGER_ID, BookieServiceInfo, UnderreplicatedLedger
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
+from .bookie_answers import BookieAnswers
 from .replicas import live_replicas
 from .sources import Source, StateSource
 
@@ -29,8 +31,8 @@ MOST_LOOKED_AT = 2000
 _AT_ONCE = 20
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
-_EVERY_SPACE = 6
-"""The disk space and the URLs of bookies are requested only in every sixth sample of the cluster."""
+_EVERY_URL = 6
+"""The URLs of bookies and the newest ledgers are read only in every sixth sample of the cluster."""
 
 SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
@@ -41,6 +43,7 @@ _USUAL_ENSEMBLE = 3
 _NEWEST = 20
 """Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
+_SILENT = "registered, but does not answer"
 _GIB = 1 << 30
 _HTTP = ("http", "https")
 
@@ -55,6 +58,8 @@ class ClusterBookie:
     :ivar rack: rack of the bookie; empty if this process does not know the rack.
     :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
     :ivar total, free: size and free space of its ledger disks in bytes; None if it does not answer, or is not writable.
+    :ivar why: why a registered bookie counts as one that does not answer this process; empty if it answers.
+    :ivar silent_since: when this process first asked it in vain, in seconds since the epoch; None if it answers.
     """
 
     id: str
@@ -64,25 +69,27 @@ class ClusterBookie:
     url: str
     total: int | None
     free: int | None
+    why: str = ""
+    silent_since: float | None = None
 
 
 class ClusterParts:
     """Reads the data of the cluster that the console shows.
 
     :param connect: returns the client of the cluster.
-    :param seconds: returns the seconds since the epoch.
+    :param clock: the reactor.
     :param limits: returns the speed limits of autorecovery; None if autorecovery does not run in this process.
     """
 
     def __init__(
-        self, connect: Connect, seconds: Callable[[], float],
+        self, connect: Connect, clock: IReactorTime,
         limits: Callable[[], ISpeedLimits | None] = lambda: None,
     ) -> None:  # fmt: skip
         self._connect = connect
-        self._seconds = seconds
+        self._seconds = clock.seconds
         self._limits = limits
         self._states: dict[str, tuple[str, float | None]] = {}
-        self._spaces: Mapping[str, Any] = {}
+        self._answers = BookieAnswers(clock)
         self._urls: dict[str, str] = {}
         self._ensemble = _USUAL_ENSEMBLE
         self._unneeded: frozenset[str] = frozenset()
@@ -107,11 +114,10 @@ class ClusterParts:
         placement = admin.client.context.watcher.placement
         await placement.prepare(known)
         racks = {each: placement.rack_of(each) for each in known} if isinstance(placement, RackAwarePlacement) else {}
-        if self._samples % _EVERY_SPACE == 0:
-            self._spaces = await admin.disk_space()
+        await self._answers.ask(admin, sorted(writable | read_only))
+        if self._samples % _EVERY_URL == 0:
             self._ensemble = await newest_ensemble(admin)
-            gone = frozenset(each for each, state in states.items() if state == "unavailable")
-            self._unneeded = await unneeded_bookies(admin, gone)
+            self._unneeded = await unneeded_bookies(admin, frozenset(filter(self._is_away, states)))
             self._urls.clear()
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
@@ -127,10 +133,11 @@ class ClusterParts:
         }
 
     def _forget(self) -> None:
-        """Forget states and disk space of bookies if the last sample is too old to tell when a state has changed."""
+        """Forget states and answers of bookies if the last sample is too old to tell when a state has changed."""
         now = self._seconds()
         if now - self._sampled > SEEN_SECONDS:
             self._states.clear()
+            self._answers.forget()
             self._samples = 0
         self._sampled = now
 
@@ -145,9 +152,16 @@ class ClusterParts:
         for gone in self._states.keys() - states.keys():
             del self._states[gone]
 
+    def _is_away(self, bookie_id: str) -> bool:
+        """Test whether a bookie is unavailable, or does not answer this process."""
+        answer = self._answers.of(bookie_id)
+        return answer is None or bool(answer.why)
+
     async def _row(self, admin: BookKeeperAdmin, bookie_id: str, state: str, rack: str) -> ClusterBookie:
-        space = self._spaces.get(bookie_id) if state == "writable" else None
-        total, free = (space.total, space.free) if isinstance(space, DiskSpace) else (None, None)
+        answer = self._answers.of(bookie_id) if state != "unavailable" else None
+        why, silent_since = (answer.why, answer.unanswered_since) if answer is not None and answer.why else ("", None)
+        space = answer.space if answer is not None and not why and state == "writable" else None
+        total, free = (space.total, space.free) if space is not None else (None, None)
         if bookie_id not in self._urls and state != "unavailable":
             try:
                 self._urls[bookie_id] = _url(await admin.service_info(bookie_id))
@@ -155,7 +169,8 @@ class ClusterParts:
                 pass  # the bookie is not registered any more
         url = self._urls.get(bookie_id, "")
         rack = "" if rack == DEFAULT_RACK else rack
-        return ClusterBookie(bookie_id, state, self._states[bookie_id][1], rack, url, total, free)
+        since = self._states[bookie_id][1]
+        return ClusterBookie(bookie_id, state, since, rack, url, total, free, why, silent_since)
 
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair."""
@@ -240,7 +255,7 @@ async def _is_unavailable(admin: BookKeeperAdmin, ledger_id: int, registered: fr
 def _as_json(row: ClusterBookie) -> Mapping[str, object]:
     return {
         "id": row.id, "state": row.state, "since": row.since, "rack": row.rack, "url": row.url, "total": row.total,
-        "free": row.free,
+        "free": row.free, "why": row.why, "silentSince": row.silent_since,
     }  # fmt: skip
 
 
@@ -318,22 +333,25 @@ def risks(
 
     The facts depend on bookies, underreplicated marks and autorecovery; the ledgers themselves are not examined.
 
-    :param rows: the bookies of the cluster.
+    :param rows: the bookies of the cluster.  One that does not answer does not count as one that would be left.
     :param marked: whether any ledger has an underreplicated mark.
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param ensemble: number of writable bookies that a new ledger needs.
-    :param unneeded: ids of unavailable bookies that no ledger needs.
+    :param unneeded: ids of bookies that are unavailable, or do not answer, and that no ledger needs.
     """
     rows = list(rows)
-    writable = [row for row in rows if row.state == "writable"]
-    gone = [row.id for row in rows if row.state == "unavailable" and row.id not in unneeded]
+    writable = [row for row in rows if row.state == "writable" and not row.why]
+    silent = [row.id for row in rows if row.state == "writable" and row.why]
+    lost = ", ".join([row.id for row in rows if row.state == "unavailable" and row.id not in unneeded])
+    hung = ", ".join([f"{row.id} ({row.why})" for row in rows if row.why and row.id not in unneeded])
+    gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (_SILENT, hung)) if which]
     there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
     fullest = max((total - free for total, free in known), default=0)
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
     return [
-        RiskReason(not gone, f"unavailable: {', '.join(gone)}" if gone else there),
+        RiskReason(not gone, "; ".join(gone) if gone else there),
         RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
         RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
         RiskReason(
@@ -342,7 +360,8 @@ def risks(
         ),
         RiskReason(
             len(writable) > ensemble,
-            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}",
+            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
+            + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),
         ),
         RiskReason(
             others > fullest,

@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console import cluster_parts
+from bookkeeper_twisted.http.console.bookie_answers import AGAIN, PATIENCE
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
     SEEN_SECONDS,
@@ -37,12 +38,18 @@ class ClusterTests(ConsoleClusterCase):
         super().setUp()
         self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
         limits = SpeedLimits(self.throttles, AdaptiveThrottles(self.clock, self.throttles, lambda: None))
-        self.parts = ClusterParts(self.shared, self.clock.seconds, lambda: limits)
+        self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
+
+    def begin(self, name: str) -> "Deferred[object]":
+        """Begin to read a part."""
+        (source,) = [each for each in self.parts.sources() if each.name == name]
+        reading: Deferred[object] = Deferred.fromCoroutine(source.read())  # type: ignore[union-attr,arg-type]
+        self.settle()
+        return reading
 
     def read(self, name: str) -> Any:
         """The state of a part."""
-        (source,) = [each for each in self.parts.sources() if each.name == name]
-        return self.result(Deferred.fromCoroutine(source.read()))  # type: ignore[union-attr,arg-type]
+        return self.result(self.begin(name))
 
     def test_states(self) -> None:
         """Each bookie with a cookie or a registration has its state, and since when, if it has changed."""
@@ -70,16 +77,56 @@ class ClusterTests(ConsoleClusterCase):
         self.clock.advance(SEEN_SECONDS + 1)
         self.result(self.cluster.stop_bookie("bookie-3"))
         admin, asked = self.result(self.shared()), []
-        space = admin.disk_space
+        space = admin.disk_space_of
 
-        async def disk_space() -> object:
-            asked.append(1)
-            return await space()
+        async def disk_space_of(bookie_id: str) -> object:
+            asked.append(bookie_id)
+            return await space(bookie_id)
 
-        self.patch(admin, "disk_space", disk_space)
+        self.patch(admin, "disk_space_of", disk_space_of)
         rows = self.read("cluster")["bookies"]
         self.assertEqual((rows["bookie-3"]["state"], rows["bookie-3"]["since"]), ("unavailable", None))
-        self.assertEqual(asked, [1])
+        self.assertEqual(asked, ["bookie-0", "bookie-1", "bookie-2"])
+
+    def test_no_answer(self) -> None:
+        """A bookie that is registered but does not answer is shown as such, and not counted as one that is left."""
+        self.read("cluster")
+        self.cluster.bookies["bookie-1"].silent = True
+        self.clock.advance(AGAIN)
+        asked = self.clock.seconds()
+        reading = self.begin("cluster")
+        self.clock.advance(PATIENCE)
+        self.settle()
+        found: Any = self.successResultOf(reading)
+        row = found["bookies"]["bookie-1"]
+        self.assertEqual((row["state"], row["why"], row["silentSince"]), ("writable", "no answer within 2 s", asked))
+        self.assertEqual((row["total"], found["bookies"]["bookie-0"]["why"]), (None, ""))
+        unsafe = [each["text"] for each in found["safe"] if not each["safe"]]
+        self.assertIn("2 writable bookies would be left; a new ledger needs 3; not counted, as there is no answer: "
+                      "bookie-1", unsafe)  # fmt: skip
+        self.clock.advance(AGAIN)
+        again = self.read("cluster")["bookies"]["bookie-1"]
+        self.assertEqual(again["silentSince"], asked, "later samples do not wait for it")
+        self.cluster.bookies["bookie-1"].silent = False
+        self.clock.pump([AGAIN] * 4)
+        self.read("cluster")
+        self.clock.advance(AGAIN)
+        row = self.read("cluster")["bookies"]["bookie-1"]
+        self.assertEqual((row["why"], row["silentSince"], row["free"]), ("", None, 1 << 39))
+
+    def test_needed_without_answer(self) -> None:
+        """A bookie that does not answer speaks against the loss of another one only if a ledger needs it."""
+        for needed in (False, True):
+            if needed:
+                self.ledger(b"x")
+                self.clock.advance(SEEN_SECONDS + 1)
+            for number in range(4):
+                self.cluster.bookies[f"bookie-{number}"].up = False
+            said = self.read("cluster")["safe"][0]
+            self.assertIs(said["safe"], not needed)
+            for number in range(4):
+                self.cluster.bookies[f"bookie-{number}"].up = True
+        self.assertRegex(said["text"], r"^registered, but does not answer: bookie-\d \(no connection to bookie-\d\), ")
 
     def test_addresses(self) -> None:
         """The address of a bookie is not read again for each sample, but it is when the state has changed."""

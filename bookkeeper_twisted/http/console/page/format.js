@@ -51,6 +51,9 @@ export function unread(state, name) {
   return late ? `cannot be read: reading it takes since ${time(late)}` : "";
 }
 
+/** The state of a bookie: one that does not answer is not what its registration says. */
+export const stateOf = (row) => (row.why ? "does not answer" : row.state);
+
 /** When a disk is full, by the growth of which time, with a warning if something else of it is used up. */
 export const days = (disk) =>
   untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "") + (disk.warning ? `, ${disk.warning}` : "");

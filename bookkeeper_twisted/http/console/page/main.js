@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count, time, unavailable, unread } from "/console/format.js";
+import { bytes, count, stateOf, time, unavailable, unread } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -87,6 +87,12 @@ function tellOld() {
     old.replaceChildren(...texts.map((text) => h("p", null, text)));
 }
 
+/** The first of some bookies, with the times since when they do not answer. */
+function silentSince(rows) {
+  const shown = rows.slice(0, 3).map((each) => `${each.id} since ${time(each.silentSince)}`);
+  return shown.join(", ") + (rows.length > shown.length ? ", ..." : "");
+}
+
 function summary() {
   const { bookie: own, cluster, repair: marks, operations, late, failures } = state;
   const parts = [],
@@ -100,7 +106,7 @@ function summary() {
   else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
   if (cluster?.bookies) {
     const rows = Object.values(cluster.bookies);
-    const of = (wanted) => rows.filter((each) => each.state === wanted);
+    const of = (wanted) => rows.filter((each) => stateOf(each) === wanted);
     const known = rows.filter((each) => each.total !== null);
     const total = known.reduce((sum, each) => sum + each.total, 0);
     const free = known.reduce((sum, each) => sum + each.free, 0);
@@ -110,6 +116,8 @@ function summary() {
       `${of("read-only").length} read-only`,
       `${of("unavailable").length} lost`,
     );
+    const silent = of("does not answer");
+    if (silent.length) parts.push(`${silent.length} DO NOT ANSWER (${silentSince(silent)})`);
   }
   const running = (operations || []).filter((each) => each.name.startsWith("decommission") && !each.failure);
   if (operations) parts.push(`${running.length} draining`);

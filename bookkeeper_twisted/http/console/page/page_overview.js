@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, bytes, count, days, percent, unread } from "/console/format.js";
+import { ago, bytes, count, days, percent, stateOf, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const mostBecause = ({ blockers }) =>
@@ -142,13 +142,15 @@ export const overview = {
 
 const itsConsole = (row) => h("a", { href: `${row.url}/console#/bookie` }, "its console");
 
+const noAnswer = (row) => (row.why ? `registered as ${row.state}; ${row.why} ` : "");
+
 const ownRow = (own) =>
   [...own.reasons.map((each) => `${each.text}, since ${ago(each.since)}`), ...own.disks.map(days)].join("; ");
 
-const ORDER = ["unavailable", "read-only", "writable"];
+const ORDER = ["unavailable", "does not answer", "read-only", "writable"];
 const byName = new Intl.Collator("en", { numeric: true });
 const byNeed = (one, other) =>
-  ORDER.indexOf(one.state) - ORDER.indexOf(other.state) || byName.compare(one.id, other.id);
+  ORDER.indexOf(stateOf(one)) - ORDER.indexOf(stateOf(other)) || byName.compare(one.id, other.id);
 
 export const bookies = {
   title: "Bookies",
@@ -159,20 +161,20 @@ export const bookies = {
       drawn = null;
     const table = new LongTable("Bookies", [
       ["bookie", (row) => h("a", { href: `#/ledgers?bookie=${encodeURIComponent(row.id)}`, title: "its ledgers" }, row.id)],
-      ["state", (row) => h("span", { class: ["bad", "warn", "good"][ORDER.indexOf(row.state)] }, row.state)],
-      ["since", (row) => ago(row.since)],
+      ["state", (row) => h("span", { class: ["bad", "bad", "warn", "good"][ORDER.indexOf(stateOf(row))] }, stateOf(row))],
+      ["since", (row) => ago(row.why ? row.silentSince : row.since)],
       ["rack", (row) => row.rack],
       ["used", (row) => (row.total === null ? "" : bytes(row.total - row.free)), true],
       ["free", (row) => (row.free === null ? "" : bytes(row.free)), true],
       ["share", (row) => (row.total === null ? "" : percent(row.total - row.free, row.total)), true],
-      ["reason, disks", (row) => (row.id === own?.id ? ownRow(own) : row.url ? itsConsole(row) : "")],
+      ["reason, disks", (row) => (row.id === own?.id ? ownRow(own) : [noAnswer(row), row.url ? itsConsole(row) : ""])],
     ]);
     function show() {
       const { cluster } = state;
       waiting.hidden = Boolean(cluster?.bookies);
       if (!cluster?.bookies) return;
       const all = Object.values(cluster.bookies);
-      const wanted = all.filter((row) => `${row.id} ${row.state} ${row.rack}`.includes(filter.value));
+      const wanted = all.filter((row) => `${row.id} ${stateOf(row)} ${row.rack}`.includes(filter.value));
       table.caption = `${count(wanted.length)} of ${count(all.length)} bookies, those that need a look first`;
       table.replace(wanted.sort(byNeed));
     }
