@@ -390,6 +390,13 @@ class IMetadataDriver(Interface):
         """End the session, and remove its registrations and locks; do nothing if the driver is already closed."""
 
 
+class IStoreConnection(Interface):
+    """A metadata driver that knows whether it is connected to its store."""
+
+    def outage() -> str:
+        """Return why calls have to wait, such as a lost connection; empty if the driver knows of no reason."""
+
+
 class IRackStore(Interface):
     """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""
 

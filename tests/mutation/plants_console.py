@@ -223,8 +223,9 @@ PLANTS = (
     ),
     Plant(
         "one state that cannot be read holds up the whole console", "http/console/feed.py",
-        "reading.addTimeout(LATE, self._clock, late)", "reading", ["tests.http.console.test_feed"],
-        where="ConsoleFeed._read_whole",
+        "Deferred.fromCoroutine(self._read(source)).addTimeout(LATE, self._clock, late)",
+        "Deferred.fromCoroutine(self._read(source))", ["tests.http.console.test_feed"],
+        where="ConsoleFeed._read_in_time",
     ),
     Plant(
         "each asker for the whole console has it read", "http/console/feed.py", "now - self._whole_at >= INTERVAL",

@@ -331,4 +331,17 @@ PLANTS = (
         "a process that was held up blames the bookies", _ANSWERS, "await deferLater(self._clock, 0)", "pass",
         _ANSWERED, where="BookieAnswers.ask",
     ),
+    Plant(
+        "nobody learns why the cluster cannot be read", "http/console/feed.py", "source.why_late()", '""',
+        ["tests.http.console.test_feed"], where="ConsoleFeed._read_in_time",
+    ),
+    Plant(
+        "viewers do not learn why the cluster cannot be read", "http/console/feed.py",
+        'self._known.setdefault("whyLate", KnownState("")).take(why)', "pass", ["tests.http.console.test_feed"],
+        where="ConsoleFeed._note_late",
+    ),
+    Plant(
+        "the console does not ask the driver why it waits", _CLUSTER, "str(connection.outage())", '""', _SURVEYED,
+        where="ClusterParts.outage",
+    ),
 )

@@ -13,6 +13,7 @@ from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
+from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
 from ...model import MAX_LEDGER_ID, BookieServiceInfo, UnderreplicatedLedger
 from ...placement.rack_aware import RackAwarePlacement
@@ -90,6 +91,7 @@ class ClusterParts:
         self._limits = limits
         self._states: dict[str, tuple[str, float | None]] = {}
         self._answers = BookieAnswers(clock)
+        self._metadata: IMetadataDriver | None = None
         self._urls: dict[str, str] = {}
         self._ensemble = _USUAL_ENSEMBLE
         self._unneeded: frozenset[str] = frozenset()
@@ -99,13 +101,26 @@ class ClusterParts:
     def sources(self) -> list[Source]:
         """Return the sources of the console that read from this object."""
         return [
-            StateSource("cluster", self.cluster, _EVERY_CLUSTER, "bookies"),
-            StateSource("repair", self.repair, _EVERY_REPAIR),
+            StateSource("cluster", self.cluster, _EVERY_CLUSTER, "bookies", self.outage),
+            StateSource("repair", self.repair, _EVERY_REPAIR, why_late=self.outage),
         ]  # fmt: skip
+
+    def outage(self) -> str:
+        """Return why the metadata store cannot be read at present; empty if the driver knows of no reason."""
+        if self._metadata is None:
+            return "this process has not connected to the store yet"
+        connection = IStoreConnection(self._metadata, None)
+        return "" if connection is None else str(connection.outage())
+
+    async def _admin(self) -> BookKeeperAdmin:
+        """Return the client of the cluster; wait until it is connected."""
+        admin = await self._connect()
+        self._metadata = admin.client.metadata
+        return admin
 
     async def cluster(self) -> object:
         """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie."""
-        admin = await self._connect()
+        admin = await self._admin()
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         self._forget()
         known = await admin.all_bookies() | writable | read_only
@@ -174,7 +189,7 @@ class ClusterParts:
 
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair."""
-        admin = await self._connect()
+        admin = await self._admin()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
         writable, read_only = await bookies_by_mode(metadata.registration)

@@ -205,7 +205,8 @@ class ConsoleFeed:
     async def read_all(self) -> str:
         """Return the states and records of all data sources as JSON, for a client that requests no stream.
 
-        A state that takes more than :data:`LATE` seconds to read has the only member ``error``.  All requests within
+        A state that takes more than :data:`LATE` seconds to read has the only member ``error``, which says why if the
+        source knows it.  All requests within
         :data:`INTERVAL` seconds get the same text, so that a large number of clients costs a bookie
         little more than one client.
         """
@@ -216,14 +217,17 @@ class ConsoleFeed:
         return await self._whole.wait()
 
     async def _read_whole(self) -> str:
-        def late(_: object, seconds: float) -> object:
-            return _Unread(error=f"it could not be read within {seconds:g} s")
-
-        readings = [Deferred.fromCoroutine(self._read(source)) for source in self._states]
-        found = await gatherResults([reading.addTimeout(LATE, self._clock, late) for reading in readings])
+        found = await gatherResults([self._read_in_time(source) for source in self._states])
         parts = {source.name: dumped(state) for source, state in zip(self._states, found, strict=True)}
         parts |= {source.name: dumped(source.after([])) for source in self._records}
         return members(parts)
+
+    def _read_in_time(self, source: StateSource) -> "Deferred[object]":
+        def late(_: object, seconds: float) -> object:
+            why = source.why_late()
+            return _Unread(error=f"it could not be read within {seconds:g} s" + (f": {why}" if why else ""))
+
+        return Deferred.fromCoroutine(self._read(source)).addTimeout(LATE, self._clock, late)
 
     def _event(self, kind: str, parts: dict[str, str]) -> bytes:
         return f"id: {self._start}-{self._number}\nevent: {kind}\ndata: {members(parts)}\n\n".encode(errors="replace")
@@ -272,7 +276,10 @@ class ConsoleFeed:
         self._timer = self._clock.callLater(INTERVAL, self._tick)
 
     def _note_late(self) -> None:
-        """Tell viewers, as the state ``late``, which states are earlier ones, and since when none could be read."""
+        """Tell viewers, as the state ``late``, which states are earlier ones, and since when none could be read.
+
+        The state ``whyLate`` has the reasons that are known.
+        """
         now = self._clock.seconds()
         late = {
             name: self._unread_since[name]
@@ -281,6 +288,8 @@ class ConsoleFeed:
         }  # fmt: skip
         if late or "late" in self._known:
             self._known.setdefault("late", KnownState("")).take(late)
+            why = {source.name: text for source in self._states if source.name in late and (text := source.why_late())}
+            self._known.setdefault("whyLate", KnownState("")).take(why)
 
     def _ended(self, _: object, name: str) -> None:
         del self._readings[name]

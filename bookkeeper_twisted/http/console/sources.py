@@ -30,12 +30,14 @@ class StateSource:
     :ivar every: with 2, for example, the state is read only at every second update of the console.
     :ivar rows: name of a member of the state that is a large object and maps ids to rows.  Updates contain only the
         changed rows of this object.  Empty if the state has no such member.
+    :ivar why_late: returns why reading the state takes long; empty if no reason is known.
     """
 
     name: str
     read: Callable[[], Awaitable[object]]
     every: int = 1
     rows: str = ""
+    why_late: Callable[[], str] = str
 
 
 class KnownState:

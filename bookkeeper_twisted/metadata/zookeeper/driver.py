@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from ..interfaces import IMetadataDriver, IRackStore, MetadataOptions
+from ..interfaces import IMetadataDriver, IRackStore, IStoreConnection, MetadataOptions
 from .auditing import ZooKeeperAuditing
 from .cluster import ensure_layout
 from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
@@ -20,7 +20,7 @@ from .watches.node_watch import NodeWatches
 from .znodes import Znodes
 
 
-@implementer(IMetadataDriver, IRackStore)
+@implementer(IMetadataDriver, IRackStore, IStoreConnection)
 class ZooKeeperDriver:
     """The metadata driver for one cluster on ZooKeeper.
 
@@ -69,6 +69,9 @@ class ZooKeeperDriver:
     def watch_racks(self, listener: Callable[[Mapping[str, str]], None]) -> Callable[[], None]:
         path = racks_path(self._target.root)
         return self._racks.watch(path, lambda data: data, RackReader(path, listener))
+
+    def outage(self) -> str:
+        return self._session.outage()
 
     async def close(self) -> None:
         self._racks.stop()

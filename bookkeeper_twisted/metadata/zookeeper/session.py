@@ -135,6 +135,14 @@ class Session:
         """Return the number of seconds since the connection was lost."""
         return self.clock.seconds() - self._lost_at
 
+    def outage(self) -> str:
+        """Return why there is no connection to ZooKeeper, or since when; empty if there is one."""
+        if self._connection is SessionState.CLOSED:
+            return "ZooKeeper refuses the connection"
+        if self._connection is not SessionState.CONNECTED:
+            return f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
+        return ""
+
     def _fail_waiting(self, error: MetadataError) -> None:
         for waiter in list(self._connecting):
             waiter.errback(error)
@@ -188,11 +196,8 @@ class Session:
         return await answer.addTimeout(seconds, self.clock, too_late)
 
     def _given_up(self, asked: str, unknown: bool, seconds: float) -> ZooKeeperError:
-        why, outcome = "ZooKeeper does not answer", "may have been done, or not" if unknown else "was not done"
-        if self._connection is SessionState.CLOSED:
-            why = "ZooKeeper refuses the connection"
-        elif self._connection is not SessionState.CONNECTED:
-            why = f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
+        why = self.outage() or "ZooKeeper does not answer"
+        outcome = "may have been done, or not" if unknown else "was not done"
         kind = OutcomeUnknownError if unknown else NotConnectedError
         return kind(f"{self.uri}: {why}; asked to {asked}, which was given up after {seconds:.0f} s and {outcome}")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import directlyProvides
 
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console import cluster_parts
@@ -19,9 +20,11 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     risks,
     unneeded_bookies,
 )
+from bookkeeper_twisted.http.console.sources import StateSource
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
+from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment, UnderreplicatedLedger
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
@@ -113,6 +116,17 @@ class ClusterTests(ConsoleClusterCase):
         self.clock.advance(AGAIN)
         row = self.read("cluster")["bookies"]["bookie-1"]
         self.assertEqual((row["why"], row["silentSince"], row["free"]), ("", None, 1 << 39))
+
+    def test_outage(self) -> None:
+        """The driver says why the cluster cannot be read, if it knows."""
+        sources = [each for each in self.parts.sources() if isinstance(each, StateSource)]
+        self.assertEqual({each.why_late() for each in sources}, {"this process has not connected to the store yet"})
+        self.read("repair")
+        self.assertEqual({each.why_late() for each in sources}, {""})
+        driver: Any = self.result(self.shared()).client.metadata
+        directlyProvides(driver, IStoreConnection)
+        driver.outage = lambda: "refused"
+        self.assertEqual({each.why_late() for each in sources}, {"refused"})
 
     def test_needed_without_answer(self) -> None:
         """A bookie that does not answer speaks against the loss of another one only if a ledger needs it."""

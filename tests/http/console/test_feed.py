@@ -198,6 +198,23 @@ class SampleTests(FeedCase):
         self.assertIn("ring", found)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_reason(self) -> None:
+        """If the source knows why a state cannot be read, clients and viewers learn it, until it can be read."""
+        self.feed = ConsoleFeed(self.clock, [StateSource("state", self._read, why_late=lambda: "no store")])
+        self.value = Deferred[object]()
+        reading = Deferred.fromCoroutine(self.feed.read_all())
+        self.clock.advance(LATE)
+        found = json.loads(self.successResultOf(reading))
+        self.assertEqual(found["state"], {"error": "it could not be read within 5 s: no store"})
+        waiting = self.value = Deferred[object]()
+        viewer = self.viewer()
+        self.tick(int(LATE) + 2)
+        self.assertEqual([d["whyLate"] for *_, d in viewer.events() if "whyLate" in d], [{"state": "no store"}])
+        self.value = 3
+        waiting.callback(2)
+        self.tick()
+        self.assertEqual([d["whyLate"] for *_, d in viewer.events() if "whyLate" in d][-1], {})
+
     def test_rare(self) -> None:
         """A source is read as often as it says."""
         self.viewer()

@@ -8,6 +8,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.errors import MetadataError, NotInitializedError
+from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
 from bookkeeper_twisted.metadata.zookeeper.ledgers.layouts import HIERARCHICAL, LONG_HIERARCHICAL, new_layout
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
@@ -65,6 +66,17 @@ class OpenTests(ZooKeeperCase):
         before = self.clock.seconds()
         self.assertIn(self.store.uri, self.fails(MetadataError, driver.open()))
         self.assertLess(self.clock.seconds() - before, 11)
+
+    def test_outage(self) -> None:
+        """A driver says for how long it has had no connection, or that it is refused."""
+        driver, connection = self.opened()
+        assert IStoreConnection.providedBy(driver)
+        self.assertEqual(driver.outage(), "")
+        connection.suspend()
+        self.clock.advance(47)
+        self.assertEqual(driver.outage(), "there has been no connection to ZooKeeper for 47 s")
+        connection.resume()
+        self.assertEqual(driver.outage(), "")
 
     def test_read_only_parent(self) -> None:
         """The parent of read-only bookies is made again; Java expects it."""

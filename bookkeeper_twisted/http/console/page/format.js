@@ -46,9 +46,10 @@ export const ago = (seconds) =>
 /** Why a part of the state is not read now, so that what is known of it is old; empty if it is read. */
 export function unread(state, name) {
   const failure = state.failures?.[name],
-    late = state.late?.[name];
+    late = state.late?.[name],
+    why = state.whyLate?.[name];
   if (failure) return `cannot be read since ${time(failure.since)}: ${failure.error}`;
-  return late ? `cannot be read: reading it takes since ${time(late)}` : "";
+  return late ? `cannot be read: reading it takes since ${time(late)}${why ? ` (${why})` : ""}` : "";
 }
 
 /** The state of a bookie: one that does not answer is not what its registration says. */

@@ -94,11 +94,13 @@ function silentSince(rows) {
 }
 
 function summary() {
-  const { bookie: own, cluster, repair: marks, operations, late, failures } = state;
+  const { bookie: own, cluster, repair: marks, operations, late, whyLate, failures } = state;
   const parts = [],
     since = late?.cluster || late?.repair,
+    why = whyLate?.cluster || whyLate?.repair,
     ownFailure = unread(state, "bookie");
-  if (since) parts.push(`what is said of the cluster is OLD: reading it takes since ${time(since)}`);
+  if (since)
+    parts.push(`what is said of the cluster is OLD: reading it takes since ${time(since)}${why ? ` (${why})` : ""}`);
   if (failures?.cluster)
     parts.push(`the cluster cannot be read: ${failures.cluster.error}${cluster ? "; what is said of it is OLD" : ""}`);
   if (ownFailure) parts.push(`this bookie ${ownFailure}${own ? "; what is said of it is OLD" : ""}`);
