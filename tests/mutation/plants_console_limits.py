@@ -5,6 +5,7 @@ from .plant import Plant
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _TIMES, _TIMED = "bookie/checkpoint_times.py", ["tests.bookie.test_checkpoint_times"]
 _ASKED = ["tests.http.test_parameters"]
+_REPEATED = ["tests.http.console.test_kept_events"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
 _FOUND = ["tests.http.console.test_events"]
 _CHANNEL = ["tests.http.test_channel"]
@@ -205,6 +206,30 @@ PLANTS = (
         where="EventFile._write_now",
     ),
     Plant(
+        "events that repeat displace the others", "http/console/kept_events.py", "before.times > 1", "False", _REPEATED,
+        where="KeptEvents.append",
+    ),
+    Plant(
+        "a counter makes each event another one", "http/console/kept_events.py",
+        "is_id or not isinstance(value, int | float)", "True", _REPEATED, where="key_of",
+    ),
+    Plant(
+        "an event of the last year is counted further", "http/console/kept_events.py",
+        "0 <= event.at - before.at < REPEATED_WITHIN", "True", _REPEATED, where="KeptEvents.append",
+    ),
+    Plant(
+        "each repetition is a line in the file", "http/console/events.py",
+        "now - self._written_at.get(event.key, 0.0) >= pause", "True", _FOUND, where="EventLog._is_due",
+    ),
+    Plant(
+        "the last count of an event is not stored", "http/console/events.py",
+        "file.append(self._unwritten.pop(event.key))", "pass", _FOUND, where="EventLog._write",
+    ),
+    Plant(
+        "moved events hide those before them", "http/console/sources.py", "len(ring.after(count))",
+        "(ring.count - count)", ["tests.http.console.test_sources"], where="_up_to",
+    ),
+    Plant(
         "a torn line hides the events", _FILE, "return None", "raise", _KEPT, where="_event_of",
     ),
     Plant(
@@ -257,7 +282,7 @@ PLANTS = (
     ),
     Plant(
         "of too many events only the newest are found", "http/console/events.py",
-        'nearest(found, request.number("around", 0))', "0", _FOUND, where="EventPages._found",
+        'nearest(within, request.number("around", 0))', "0", _FOUND, where="EventPages._found",
     ),
     Plant(
         "the events after a time hide those before it", "http/console/events.py",

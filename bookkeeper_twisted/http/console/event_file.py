@@ -2,8 +2,8 @@
 
 Only operators read the events; no other code depends on the file.  If the file cannot be written, for example because
 the disk is full, up to 1000 events wait in memory; they are written with the next event.  A line that a crash has cut
-off is skipped.  A file of 4 MiB is renamed to a name with the suffix ``.1`` and replaces the previous file of this
-name, so there are two files of bounded size.
+off is skipped.  An event that repeats has several lines, of which the last one is valid.  A file of 4 MiB is renamed to
+a name with the suffix ``.1`` and replaces the previous file of this name, so there are two files of bounded size.
 """
 
 import json
@@ -36,15 +36,26 @@ Submit = Callable[..., "Deferred[Any]"]
 class ConsoleEvent(NamedTuple):
     """An event that the console shows.
 
-    :ivar at: time of the event, in seconds since the epoch.
+    :ivar at: time of the event, in seconds since the epoch; if it has repeated, the last time.
     :ivar level: name of the log level.
     :ivar kind: subject of the event, one of :data:`.events.KINDS`.
+    :ivar key: a text that all events with the same cause have; see :mod:`.kept_events`.
+    :ivar times: number of times that the event has happened.
+    :ivar since: time at which it happened first, if :attr:`times` is more than 1, otherwise 0.
     """
 
     at: float
     level: str
     kind: str
     text: str
+    key: str = ""
+    times: int = 1
+    since: float = 0.0
+
+    @property
+    def first(self) -> float:
+        """Return the time at which the event happened first."""
+        return self.since or self.at
 
 
 class EventFile:
@@ -65,7 +76,7 @@ class EventFile:
         self._has_failed = self._is_closed = False
 
     def load(self, most: int, oldest: float) -> "Deferred[list[ConsoleEvent]]":
-        """Read the newest events of earlier processes, in ascending order.
+        """Read the newest events of earlier processes, in ascending order; of the lines of one event, only the last.
 
         The result is empty if the files cannot be read.
 
@@ -76,10 +87,15 @@ class EventFile:
         return loading.addErrback(self._unreadable)
 
     def _load(self, most: int, oldest: float) -> list[ConsoleEvent]:
-        found: deque[ConsoleEvent] = deque(maxlen=most)
+        alone: deque[ConsoleEvent] = deque(maxlen=most)
+        repeated: dict[tuple[str, float], ConsoleEvent] = {}
         for path in (self._path + BEFORE, self._path):
-            found.extend(event for event in _events_of(path) if event.at >= oldest)
-        return list(found)
+            for event in _events_of(path):
+                if event.at >= oldest and event.times == 1:
+                    alone.append(event)
+                elif event.at >= oldest:
+                    repeated[event.key, event.since] = event
+        return sorted((*alone, *repeated.values()), key=lambda event: event.at)[-most:]
 
     def _unreadable(self, failure: Failure) -> list[ConsoleEvent]:
         self._say(failure.getErrorMessage())
@@ -151,7 +167,8 @@ def _events_of(path: str) -> Iterator[ConsoleEvent]:
 def _event_of(line: bytes) -> ConsoleEvent | None:
     """Parse a line of the file; return None if the line is incomplete or invalid."""
     try:
-        at, level, kind, text = json.loads(line)
-        return ConsoleEvent(float(at), str(level), str(kind), str(text))
+        at, level, kind, text, *more = json.loads(line)
+        key, times, since = more or ("", 1, 0.0)  # lines of earlier releases have four members
+        return ConsoleEvent(float(at), str(level), str(kind), str(text), str(key), int(times), float(since))
     except (ValueError, TypeError, RecursionError):
         return None

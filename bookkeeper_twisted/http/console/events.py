@@ -2,10 +2,12 @@
 
 The log has a line for each important change and its cause, such as a bookie that becomes read-only, a full disk, a
 compaction or a changed limit.  The console shows all log events of the modules that make such changes, and warnings of
-all other modules.  Lines about single requests are left out.
+all other modules.  Lines about single requests are left out.  Events that repeat are counted (:mod:`.kept_events`); the
+file gets the count of each once an hour at most, and when the process ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
@@ -18,6 +20,7 @@ from ...masking import without_credentials
 from ..api import Answer, ApiRequest, json_answer
 from ..routes import Parameter, Route, routed
 from .event_file import ConsoleEvent, EventFile
+from .kept_events import KeptEvents, key_of
 
 MOST_EVENTS = 10_000
 MOST_LINES = 1000
@@ -27,6 +30,14 @@ LONGEST = 2000
 """Maximum number of characters of an event or of a kept log line."""
 
 KEPT_SECONDS = 30 * 86400.0
+
+WRITE_SECONDS = 3600.0
+"""Least number of seconds between two lines in the file about the same event that repeats."""
+
+_WRITTEN_AT_ONCE = 500
+"""Maximum number of counts that are written together, so that none is dropped from those that wait for a slow disk."""
+
+_LONGEST_UNWRITTEN = 86400.0
 
 EVENTS_A_PAGE = 500
 """Maximum number of events in one answer."""
@@ -51,31 +62,32 @@ class EventLog:
 
     :param seconds: returns the seconds since the epoch.
     :param file: stores the events on disk; None if they are kept only in memory.
-    :ivar events: the newest events of this process.
-    :ivar past: the newest events of earlier processes; empty until the file is read.
+    :ivar events: the newest events of this process, and those of earlier processes as soon as the file is read.
     :ivar lines: the newest log lines as JSON, with secrets masked.
     """
 
     def __init__(self, seconds: Callable[[], float], file: EventFile | None = None) -> None:
         self._seconds = seconds
         self._file = file
-        self.past: Sequence[ConsoleEvent] = ()
-        self.events: Ring[ConsoleEvent] = Ring(MOST_EVENTS)
+        self.events = KeptEvents(MOST_EVENTS)
+        self._unwritten: dict[str, ConsoleEvent] = {}
+        self._written_at: dict[str, float] = {}
+        self._write_at = seconds() + WRITE_SECONDS
         self.lines: Ring[str] = Ring(MOST_LINES)
 
     def start(self) -> None:
         """Begin to observe the log of the process."""
         if self._file is not None:
-            self._file.load(MOST_EVENTS, self._seconds() - KEPT_SECONDS).addCallback(self._remember)
+            self._file.load(MOST_EVENTS, self._seconds() - KEPT_SECONDS).addCallback(self.events.prepend)
         globalLogPublisher.addObserver(self)
-
-    def _remember(self, past: Sequence[ConsoleEvent]) -> None:
-        self.past = past
 
     def stop(self) -> None:
         """Stop observing the log, and close the file."""
         globalLogPublisher.removeObserver(self)
         if self._file is not None:
+            for event in self._unwritten.values():
+                self._file.append(event)
+            self._unwritten.clear()
             self._file.close()
 
     def __call__(self, event: LogEvent) -> None:
@@ -94,10 +106,36 @@ class EventLog:
             # If another observer has flattened the event, formatEvent() ignores the formats of numbers.
             whole = {name: value for name, value in event.items() if name != "log_flattened"}
             text = without_credentials(formatEvent(whole))[:LONGEST]
-            found = ConsoleEvent(self._seconds(), level.name, kind, text)
-            self.events.append(found)
+            kept = self.events.append(ConsoleEvent(self._seconds(), level.name, kind, text, key_of(event, kind)))
             if self._file is not None:
-                self._file.append(found)
+                self._write(self._file, kept)
+
+    def _write(self, file: EventFile, event: ConsoleEvent) -> None:
+        """Write a new event at once, and the counts of those that have repeated when an hour has passed."""
+        if event.times > 1:
+            self._unwritten[event.key] = event
+            if len(self._unwritten) > MOST_EVENTS:
+                del self._unwritten[next(iter(self._unwritten))]
+        else:
+            if event.key in self._unwritten:  # the same thing happened more than an hour ago, which is another event
+                file.append(self._unwritten.pop(event.key))
+            file.append(event)
+        if event.at >= self._write_at:
+            self._write_counts(file, event.at)
+
+    def _write_counts(self, file: EventFile, now: float) -> None:
+        self._written_at = {key: at for key, at in self._written_at.items() if now - at < _LONGEST_UNWRITTEN}
+        due = list(islice((each for each in self._unwritten.values() if self._is_due(each, now)), _WRITTEN_AT_ONCE))
+        for each in due:
+            del self._unwritten[each.key]
+            self._written_at[each.key] = now
+            file.append(each)
+        self._write_at = now + (60.0 if len(due) == _WRITTEN_AT_ONCE else WRITE_SECONDS)
+
+    def _is_due(self, event: ConsoleEvent, now: float) -> bool:
+        """Test whether to write the count of an event: the longer it lasts, the fewer lines are written about it."""
+        pause = max(WRITE_SECONDS, min((event.at - event.first) / 8, _LONGEST_UNWRITTEN))
+        return now - self._written_at.get(event.key, 0.0) >= pause
 
 
 def _kind_of(namespace: str, level: Any) -> str:
@@ -110,8 +148,13 @@ def _kind_of(namespace: str, level: Any) -> str:
 
 
 def event_row(event: ConsoleEvent) -> list[object]:
-    """Return an ``event`` as JSON: time, level, kind, text."""
-    return [round(event.at, 3), event.level, event.kind, event.text]
+    """Return an ``event`` as JSON: time, level, kind, text.
+
+    If the event has repeated, the time and the text are those of the last time; the number of times, the first time and
+    the key of the event follow.
+    """
+    row: list[object] = [round(event.at, 3), event.level, event.kind, event.text]
+    return row if event.times == 1 else [*row, event.times, round(event.since, 3), event.key]
 
 
 class EventPages:
@@ -126,7 +169,8 @@ class EventPages:
 
     @routed(
         Route("GET", "/api/v1/console/events",
-              "the events of the last 30 days, the newest first, five hundred at most, and how many are left out",
+              "the events of the last 30 days, the newest first, five hundred at most, and how many are left out; one "
+              "that repeats within the hour has the last time, and the number of times and the first time behind it",
               parameters=(Parameter("around", "the time next to which the events are, if there are too many; without "
                                     "it, they are the newest", "integer", least=0),
                           Parameter("skip", "the number of later events to leave out, instead of ``around``",
@@ -140,11 +184,12 @@ class EventPages:
         newest, kind = request.number("until", 1 << 40), request.parameters.get("kind", "").lower()
         if request.number("from", 0) > newest:
             raise IncorrectParameterError(f"from = {request.number('from', 0)} is after until = {newest}")
-        kept = [*reversed(self._kept.events.after(0)), *reversed(self._kept.past)]
-        found = [event for event in kept if oldest <= event.at <= newest and kind in ("", event.kind)]
+        kept = list(self._kept.events.newest_first())
+        found = [event for event in kept if oldest <= event.at and event.first <= newest and kind in ("", event.kind)]
         begin = request.number("skip", 0)
         if "around" in request.parameters and "skip" not in request.parameters:
-            begin = nearest(found, request.number("around", 0))
+            within = [event._replace(at=min(event.at, newest)) for event in found]
+            begin = nearest(within, request.number("around", 0))
         shown = found[begin : begin + EVENTS_A_PAGE]
         return json_answer(
             {

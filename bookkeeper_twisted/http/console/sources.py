@@ -7,11 +7,9 @@ numbered records, for example slow requests.
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
-
-from ...instruments import Ring
 
 MOST_EXACT = (1 << 53) - 1
 """The greatest whole number that JavaScript, and each reader of JSON that has only floating-point numbers, keeps exact.
@@ -111,6 +109,19 @@ def members(parts: Mapping[str, str]) -> str:
     return "{" + ",".join([f"{json.dumps(name)}:{text}" for name, text in parts.items()]) + "}"
 
 
+class NumberedRecords(Protocol):
+    """A buffer with the newest records of one kind, such as a :class:`~bookkeeper_twisted.instruments.Ring`.
+
+    :ivar count: number of the newest record.
+    """
+
+    @property
+    def count(self) -> int: ...
+
+    def after(self, number: int) -> list[Any]:
+        """Return the kept records whose numbers are greater than ``number``, in ascending order."""
+
+
 @attrs.frozen
 class RecordSource:
     """A source that returns the records of one or several rings; only new records are sent to viewers.
@@ -123,7 +134,7 @@ class RecordSource:
     """
 
     name: str
-    rings: Callable[[], Sequence[Ring[Any]]]
+    rings: Callable[[], Sequence[NumberedRecords]]
     as_json: Callable[[Any], object]
     most: int = 1000
 
@@ -158,9 +169,9 @@ class RecordSource:
         ]
 
 
-def _up_to(ring: Ring[Any], count: int) -> list[Any]:
+def _up_to(ring: NumberedRecords, count: int) -> list[Any]:
     records = ring.after(0)
-    return records[: len(records) - (ring.count - count)]
+    return records[: len(records) - len(ring.after(count))]
 
 
 Source = StateSource | RecordSource

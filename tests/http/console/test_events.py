@@ -1,13 +1,15 @@
 """Events in the console."""
 
 import json
+from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import execute
+from twisted.internet.defer import Deferred, execute
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, Logger, LogLevel, eventAsJSON
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.http.console import events
 from bookkeeper_twisted.http.console.event_file import ConsoleEvent, EventFile
 from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog, nearest
 from bookkeeper_twisted.http.site import make_site
@@ -215,3 +217,71 @@ class RestartTests(HttpCase):
         self.site.doStop()
         self.start()
         self.assertEqual(self.texts(), ["after"])
+
+    def test_repeated(self) -> None:
+        """An event that goes on after a restart is counted further, also if the count was not stored each time."""
+        self.start()
+        for number in range(90):
+            Logger(STATE).error("failed, the {n}. time", n=number)
+            self.clock.advance(60)
+        first = Path(self.path).read_bytes().splitlines()
+        self.assertEqual(len(first), 2)
+        self.site.doStop()
+        self.start()
+        self.addCleanup(lambda: self.site.doStop())
+        Logger(STATE).error("failed, the {n}. time", n=0)
+        rows = json.loads(self.ask("/api/v1/console/events").body)["events"]
+        self.assertEqual([row[3] for row in rows], ["failed, the 0. time", "failed, the 0. time"])
+        self.assertEqual(rows[0][:6], [NOW + 5400, "error", "state", "failed, the 0. time", 91, NOW])
+        self.assertEqual(rows[1], [NOW, "error", "state", "failed, the 0. time"])
+
+
+class RepeatedTests(HttpCase):
+    """Events that repeat, in a file and in memory."""
+
+    def setUp(self) -> None:
+        self.path = self.mktemp()
+        self.now = NOW
+        self.log = EventLog(lambda: self.now, EventFile(self.path, execute))
+
+    def stored(self) -> list[ConsoleEvent]:
+        """What a new process finds in the file."""
+        loading: Deferred[Any] = EventFile(self.path, execute).load(10_000, 0.0)
+        return list(self.successResultOf(loading))
+
+    def test_month(self) -> None:
+        """A disk that is full for a month, and the ledgers that are not repaired meanwhile, hide no other event."""
+        self.patch(events, "MOST_EVENTS", 50)
+        self.log = EventLog(lambda: self.now, EventFile(self.path, execute))
+        self.log(logged("the cause"))
+        for number in range(30 * 48):
+            self.now += 1800.0
+            self.log(logged("failed, the {n}. time: {error}", error=OSError(28, "No space left"), n=number))
+            for ledger_id in range(3):
+                self.log(logged("ledger {ledger_id}, again in {pause:.0f} s", ledger_id=ledger_id, pause=number))
+        kept = list(self.log.events.newest_first())
+        self.assertEqual((len(kept), kept[-1].text, kept[0].times), (1 + 2 * 4, "the cause", 1440))
+        self.log.stop()
+        self.assertEqual(sorted(self.stored()), sorted(kept))
+        self.assertLess(len(Path(self.path).read_bytes().splitlines()), 4 * 100)
+
+    def test_killed(self) -> None:
+        """A process that is killed loses the repetitions of the last hour, not those before."""
+        for _ in range(200):
+            self.log(logged("failed"))
+            self.now += 60.0
+        first, again = self.stored()
+        self.assertEqual((first.at, first.times), (NOW, 1))
+        self.assertEqual((again.at, again.times, again.since), (NOW + 10_800, 181, NOW))
+
+    def test_later(self) -> None:
+        """What happens again after more than an hour is another event; the count of the one before is stored first."""
+        for _ in range(40):
+            self.log(logged("failed"))
+            self.now += 1800.0
+        self.now += 3600.0
+        self.log(logged("failed"))
+        self.log(logged("failed"))
+        self.log.stop()
+        found = [(event.at - NOW, event.times) for event in self.stored()]
+        self.assertEqual(found, [(0, 1), (39 * 1800.0, 40), (42 * 1800.0, 1), (42 * 1800.0, 2)])

@@ -5,6 +5,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.http.console.event_file import ConsoleEvent
+from bookkeeper_twisted.http.console.kept_events import KeptEvents
 from bookkeeper_twisted.http.console.sources import KnownState, RecordSource, dumped, exact
 from bookkeeper_twisted.instruments import Ring
 
@@ -23,6 +25,19 @@ class RecordTests(SynchronousTestCase):
         rings[1].append(3)
         self.assertEqual(source.after(counts), [{"last": 2, "records": ["2"]}, {"last": 1, "records": ["3"]}])
         self.assertEqual(source.after([]), [{"last": 2, "records": ["1", "2"]}, {"last": 1, "records": ["3"]}])
+
+
+    def test_before(self) -> None:
+        """A list whose records move to its end gives those that have stayed since a number."""
+        kept = KeptEvents(9)
+        source = RecordSource("r", lambda: [kept], lambda event: event.key)
+        for key in "abab":
+            kept.append(ConsoleEvent(1.0, "info", "disk", key, key))
+        counts = source.counts()
+        for key in "abba":
+            kept.append(ConsoleEvent(1.0, "info", "disk", key, key))
+        self.assertEqual(source.before(counts), [{"last": 4, "records": ["a", "b"]}])
+        self.assertEqual(source.after(counts), [{"last": 8, "records": ["b", "a"]}])
 
 
 class ExactTests(SynchronousTestCase):

@@ -18,6 +18,18 @@ export function lastTime(clock, now = new Date()) {
   return Math.floor(at / 1000);
 }
 
+/** What an event says; of one that repeats, how many times it has happened. */
+const told = ([, , , text, times, since]) => (times ? `${text} (${count(times)} times since ${time(since)})` : text);
+
+/** What the rows of one event have in common: one that repeats gets a new row each time. */
+const identity = ([, , , , , since, key]) => `${key} ${since}`;
+
+/** Puts new rows before others, without the earlier rows of events that have repeated. */
+export function joined(fresh, rows) {
+  const repeated = new Set(fresh.filter((row) => row[4]).map(identity));
+  return [...fresh, ...rows.filter((row) => !row[4] || !repeated.has(identity(row)))];
+}
+
 export const events = {
   title: "Events",
   open(root, { act, parameters }) {
@@ -32,7 +44,7 @@ export const events = {
       ["at", (row) => time(row[0])],
       ["level", (row) => h("span", { class: row[1] === "info" ? null : "bad" }, row[1])],
       ["kind", (row) => row[2]],
-      ["what, and why", (row) => h("span", { title: row[3] }, row[3])],
+      ["what, and why", (row) => h("span", { title: told(row) }, told(row))],
     ]);
     const left = h("p", { role: "status", id: "left" }, "reading");
     root.append(
@@ -97,13 +109,13 @@ export const events = {
       const skip = Math.max(later - A_PAGE, 0);
       const rows = (await part(`&skip=${skip}`)).events.slice(0, later - skip);
       later = skip;
-      table.replace([...rows, ...table.rows]);
+      table.replace(joined(rows, table.rows));
       tell();
     }
     async function showEarlier() {
       const answer = await part(`&skip=${later + table.rows.length}`);
       earlier = answer.earlier;
-      table.replace([...table.rows, ...answer.events]);
+      table.replace(joined(table.rows, answer.events));
       tell();
     }
     act(async () => {
@@ -123,7 +135,7 @@ export const events = {
         if (!ring || middle !== null || kind) return;
         if (last !== null && ring.last > last) {
           const fresh = ring.records.slice(last - ring.last).reverse();
-          table.replace([...fresh, ...table.rows]);
+          table.replace(joined(fresh, table.rows));
           if (oldest !== null) tell();
         }
         last = ring.last;
