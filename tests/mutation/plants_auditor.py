@@ -185,6 +185,16 @@ PLANTS = (
         "stat is not None and self._owns(stat.owner)", "stat is not None", _LEADER, where="LeaderCandidacy.remove",
     ),
     Plant(
+        "a bookie is lost since the restart of the auditor", "autorecovery/auditing/loss_log.py",
+        "self._lost_before = frozenset(missing)", "self._lost_before = frozenset()",
+        ["tests.autorecovery.auditing.test_auditor"], where="LossLog.bookies_are",
+    ),
+    Plant(
+        "a bookie that was back is lost before the auditor began", "autorecovery/auditing/loss_log.py",
+        "self._lost_before -= frozenset(available)", "pass",
+        ["tests.autorecovery.auditing.test_auditor"], where="LossLog.bookies_are",
+    ),
+    Plant(
         "one ledger whose metadata cannot be decoded ends every walk", "autorecovery/auditing/ledger_scan.py",
         "undecoded, first = undecoded + 1, first or error", "raise",
         ["tests.autorecovery.auditing.test_shared_walks"], where="LedgerScan.run",

@@ -16,6 +16,9 @@ class LossLog:
     """A log of lost bookies.  During the delay after a loss, it also counts and logs the ledgers of the lost bookie.
 
     The count reads the metadata of all ledgers, as an audit does.  If the bookie returns, the count is cancelled.
+
+    A bookie that is missing when the auditor begins was lost before: an earlier auditor may have logged the loss long
+    ago.  The lines about it say so, because the time of the loss is not stored.
     """
 
     _log = Logger()
@@ -24,6 +27,7 @@ class LossLog:
         self._clock = clock
         self._audit = audit
         self._since: dict[str, float] = {}
+        self._lost_before: frozenset[str] | None = None  # None until the auditor knows the registered bookies
         self._named: set[str] = set()
         self._counting: Deferred[None] | None = None
 
@@ -34,10 +38,17 @@ class LossLog:
         :param available: ids of the registered bookies.
         """
         now = self._clock.seconds()
+        if self._lost_before is None:
+            self._lost_before = frozenset(missing)
         for bookie_id in sorted(self._since.keys() & set(available)):
             seconds = now - self._since.pop(bookie_id)
             self._named.discard(bookie_id)
-            self._log.info("bookie {bookie_id} is back after {seconds:.0f} s", bookie_id=bookie_id, seconds=seconds)
+            more = "more than " if bookie_id in self._lost_before else ""
+            self._log.info(
+                "bookie {bookie_id} is back after {more}{seconds:.0f} s", bookie_id=bookie_id, more=more,
+                seconds=seconds,
+            )  # fmt: skip
+        self._lost_before -= frozenset(available)
         for bookie_id in missing:
             self._since.setdefault(bookie_id, now)
 
@@ -88,6 +99,7 @@ class LossLog:
             self._log.failure("the ledgers of bookie {bookie_id} cannot be counted", failure, bookie_id=bookie_id)
 
     def _text(self, bookie_id: str) -> str:
-        """Return the text of the time at which a bookie was lost, in UTC."""
+        """Return the text of the time at which a bookie was lost, or before which it was, in UTC."""
         since = self._since.setdefault(bookie_id, self._clock.seconds())
-        return datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"before {time}, when this auditor began" if bookie_id in (self._lost_before or ()) else time

@@ -66,6 +66,27 @@ class LostBookieTests(AuditorCase):
         self.assertEqual([text for text in found if "is lost" in text], [f"bookie b{n}:1 {said}" for n in (0, 1)])
         self.assertIn("3 of bookie b0:1", found[-1])
 
+    def test_earlier_loss_is_logged(self) -> None:
+        """Of a bookie that was lost before the auditor began, the lines do not say that it was lost only then."""
+        self.kill("b0:1")
+        self.settle(5)
+        with capturedLogs() as events:
+            self.node(lost_bookie_recovery_delay=30)
+            self.settle(10)
+            self.bookie("b0:1")
+            self.settle(5)
+            self.kill("b0:1")
+            self.settle()
+        found = [text.partition(": its")[0] for text in _lines(events) if ": its" in text or "back" in text]
+        self.assertEqual(
+            found,
+            [
+                "bookie b0:1 is lost since before 1970-01-12T13:46:45Z, when this auditor began",
+                "bookie b0:1 is back after more than 11 s",
+                "bookie b0:1 is lost since 1970-01-12T13:47:01Z",
+            ],
+        )
+
     def test_count_ends_with_the_loss(self) -> None:
         """A bookie that is back before its ledgers are counted ends the count."""
         node = self.node(lost_bookie_recovery_delay=30)
