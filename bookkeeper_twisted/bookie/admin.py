@@ -204,8 +204,8 @@ class WorkProgress:
     """The progress of a compaction or a scrub.
 
     :ivar done, left: number of bytes that are processed, and number of bytes that are left.
-    :ivar eta: seconds until the end at the present speed, and not less than the present speed limits allow; None while
-        the speed is unknown, and while the work is suspended.
+    :ivar eta: seconds until the end at the recent speed, and not less than the present speed limits allow; None while
+        neither is known, and while the work is suspended.
     """
 
     done: int

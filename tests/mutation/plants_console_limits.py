@@ -16,6 +16,7 @@ _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test
 _ANSWERS, _ANSWERED = "http/console/bookie_answers.py", ["tests.http.console.test_bookie_answers"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
 _MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecycle.test_disk_monitor"]
+_PROGRESS, _PROGRESSED = "bookie/maintenance/progress.py", ["tests.bookie.maintenance.test_progress"]
 
 PLANTS = (
     Plant(
@@ -69,13 +70,15 @@ PLANTS = (
         "newest, step = newest, 0", _SURVEYED, where="newest_ensemble",
     ),
     Plant(
-        "a scrub seems to end before its limit allows it", "bookie/maintenance/control.py",
-        "max(recent or 0.0, at_limits)", "recent or at_limits", ["tests.bookie.maintenance.test_forecast"],
-        where="BackgroundControl._progress",
+        "a scrub seems to end before its limit allows it", "bookie/maintenance/progress.py",
+        "max(self.left * (self._recent_seconds * weight + elapsed) / recent_bytes, at_limits)",
+        "self.left * (self._recent_seconds * weight + elapsed) / recent_bytes",
+        ["tests.bookie.maintenance.test_forecast"], where="Progress.eta",
     ),
     Plant(
         "a suspended scrub seems to end", "bookie/maintenance/control.py",
-        "suspended or (recent is None and not at_limits)", "recent is None and not at_limits",
+        "None if suspended else progress.eta(self._clock.seconds(), beside)",
+        "progress.eta(self._clock.seconds(), beside)",
         ["tests.bookie.maintenance.test_forecast"], where="BackgroundControl._progress",
     ),
     Plant(
@@ -325,6 +328,35 @@ PLANTS = (
         "copies are not counted as progress", "autorecovery/replication/copying.py",
         "self._copied(len(adds) - n_refused, stored)", "pass", ["tests.autorecovery.test_service"],
         where="FragmentCopy._write_to",
+    ),
+    Plant(
+        "work of which entries are limited has an end as if they were not", _PROGRESS,
+        "sum(min(job.entries_left, self.entries_left) for job in beside)", "0", _PROGRESSED,
+        where="Progress._seconds_at_limits",
+    ),
+    Plant(
+        "each of two jobs has the whole limit", _PROGRESS, "beside or (self,)", "(self,)", _PROGRESSED,
+        where="Progress.eta",
+    ),
+    Plant(
+        "a wait counts for the speed", _PROGRESS, "self._idle += max(clock.seconds() - self._idle_since, 0.0)", "pass",
+        _PROGRESSED, where="Progress.idle",
+    ),
+    Plant(
+        "one long step is the speed", _PROGRESS,
+        "max(_MEMORY, _STEPS * self._recent_seconds / self._recent_steps) if self._recent_steps else _MEMORY",
+        "_MEMORY", _PROGRESSED, where="Progress._since_last",
+    ),
+    Plant(
+        "a suspension slows a scrub down for ever", "bookie/maintenance/scrubber.py",
+        "progress.idle(self.suspension.passed(), self._clock)", "self.suspension.passed()",
+        ["tests.bookie.maintenance.test_scrubber"], where="Scrubber._verify",
+    ),
+    Plant(
+        "the entries of a compaction are not counted", "bookie/maintenance/compactor.py",
+        "self.progress.advance(step.n_bytes, self._clock.seconds(), step.n_entries)",
+        "self.progress.advance(step.n_bytes, self._clock.seconds())",
+        ["tests.bookie.maintenance.test_garbage_collector"], where="Compactor._advance",
     ),
     Plant(
         "nobody knows when a repair ends", "autorecovery/interfaces.py",

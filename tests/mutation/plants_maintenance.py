@@ -12,7 +12,8 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 PLANTS = (
     Plant(
         "an entry log that cannot be read keeps all others", "storage/maintenance/log_space.py",
-        "try: ...\nexcept OSError as error: ...", "return LogUsage(log_id, self._record_bytes(log_id), live)",
+        "try: ...\nexcept OSError as error: ...",
+        "return LogUsage(log_id, self._record_bytes(log_id), live, live_entries=entries)",
         [*_COLLECTION, "tests.storage.maintenance.test_log_space"], where="LogSpace._usage_of",
     ),
     Plant(
@@ -380,7 +381,8 @@ PLANTS = (
     ),
     Plant(
         "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
-        "await self.suspension.passed()", "", ["tests.bookie.maintenance.test_scrubber"], where="Scrubber._verify",
+        "await progress.idle(self.suspension.passed(), self._clock)", "", ["tests.bookie.maintenance.test_scrubber"],
+        where="Scrubber._verify",
     ),
     Plant(
         "limits are not changed", "limits/adaptive.py",

@@ -100,12 +100,13 @@ class Compactor:
         :raises bookkeeper_twisted.errors.StorageError: the index or the disk failed.
         :raises OSError: the disk failed, or has no space for the copy of a log.
         """
-        progress = self.progress = Progress(self._clock.seconds())
+        progress = self.progress = Progress(self._clock.seconds(), (self._reads, self._writes))
         is_first = True
         try:
             usage = await self._directory.log_usage()
             chosen = self._directory.logs_to_compact(usage, order.threshold, order.target_size)
             progress.left = sum(log.live for log in chosen)
+            progress.entries_left = sum(log.live_entries for log in chosen)
             while chosen:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
                     break
@@ -220,7 +221,7 @@ class Compactor:
                     await self._admitted(following, user)
                 rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
-                    await self._writes.acquire(*_size(rows), user)
+                    await self._idle(self._writes.acquire(*_size(rows), user))
                 while rows:
                     if copy is None:
                         if not log_ids:
@@ -231,7 +232,7 @@ class Compactor:
                         committed = await self._finish(copy, committed, sources)
                         copy = None
                 if step is not None:
-                    self._advance(step.n_bytes)
+                    self._advance(step)
                 step, following = following, after
             if copy is not None:
                 committed = await self._finish(copy, committed, sources)
@@ -246,10 +247,17 @@ class Compactor:
     def _limits(self) -> tuple[int, int]:
         return step_limits(self._reads, self._writes)
 
-    def _advance(self, n_bytes: int) -> None:
+    def _advance(self, step: Step) -> None:
         if self.progress is not None:
-            self.progress.advance(n_bytes, self._clock.seconds())
-        self._metrics.compacted_bytes.value += n_bytes
+            self.progress.advance(step.n_bytes, self._clock.seconds(), step.n_entries)
+        self._metrics.compacted_bytes.value += step.n_bytes
+
+    async def _idle(self, waiting: Awaitable[None]) -> None:
+        """Wait for a speed limit or a suspension, without an effect on the measured speed."""
+        if self.progress is None:
+            await waiting
+        else:
+            await self.progress.idle(waiting, self._clock)
 
     async def _admitted(self, step: Step, user: str) -> None:
         """Wait until the next step may begin: because of the speed limit, a suspension, and the pause between steps.
@@ -259,8 +267,8 @@ class Compactor:
         :param step: the next step.
         :param user: name of the compaction, for the log of the speed limit.
         """
-        await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
-        await self.suspension.passed()
+        await self._idle(self._reads.acquire(step.n_disk_bytes, step.n_entries, user))
+        await self._idle(self.suspension.passed())
         worked, self._worked = self._worked, 0.0
         if worked and self._clients_add():
             await deferLater(self._clock, worked * REST)

@@ -27,7 +27,7 @@ from .collection_report import MAJOR, MINOR
 from .forecast import SpaceForecaster
 from .garbage_collector import CompactionKind
 from .maintained import MaintainedDirectory
-from .maintenance import COMPACTION_READ, COMPACTION_WRITE, SCRUB, Maintenance
+from .maintenance import Maintenance
 from .progress import Progress
 
 _ROWS = 1000
@@ -75,32 +75,33 @@ class BackgroundControl:
         return CompactionStatus(at_work, suspended, total, began if last is None else last, kind.threshold, obstacles)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
-        parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)
+        running = self._collector.progress()
+        at_work = [progress for progress in running if progress is not None]
+        parts = zip(self._maintenance.directories, self._indexes, running, strict=False)
         state = self._collector.state
         suspended = state.suspended_major if state.phase == MAJOR else state.suspended_minor
         return tuple(
             DirectoryWork(
                 directory.storage.path,
                 index,
-                self._progress(progress, suspended, COMPACTION_READ, COMPACTION_WRITE),
+                self._progress(progress, suspended, at_work),
                 {entry_log_name(log_id): text for log_id, text in directory.damaged.items()},
             )
             for directory, index, progress in parts
         )
 
-    def _progress(self, progress: Progress | None, suspended: bool, *limiters: str) -> WorkProgress | None:
+    def _progress(
+        self, progress: Progress | None, suspended: bool, beside: Sequence[Progress] = ()
+    ) -> WorkProgress | None:  # fmt: skip
         """Return the progress of work, with the seconds to its end: by its recent speed, and not before its limits.
 
         :param suspended: whether the work is suspended, so that its end is unknown.
-        :param limiters: names of the speed limits of the work.
+        :param beside: the progress of all jobs that use the speed limits of the work now.
         """
         if progress is None:
             return None
-        throttles = self._maintenance.throttles
-        at_limits = max(throttles.get(name).rate.seconds(0, progress.left) for name in limiters)
-        recent = progress.eta(self._clock.seconds())
-        is_unknown = suspended or (recent is None and not at_limits)
-        return WorkProgress(progress.done, progress.left, None if is_unknown else max(recent or 0.0, at_limits))
+        eta = None if suspended else progress.eta(self._clock.seconds(), beside)
+        return WorkProgress(progress.done, progress.left, eta)
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
         """Begin a garbage collection with the requested compactions: now, or after the end of the present one."""
@@ -169,7 +170,7 @@ class BackgroundControl:
         found = tuple(each for number in sorted(findings) for each in findings[number])
         suspended = self._scrubber.suspension.suspended
         return ScrubStatus(
-            suspended, self._progress(state.progress, suspended, SCRUB), state.passes, state.failures,
+            suspended, self._progress(state.progress, suspended), state.passes, state.failures,
             state.last_pass, found,
         )  # fmt: skip
 

@@ -492,7 +492,7 @@ class GarbageCollector:
 
     def _eta(self) -> float:
         """Return the seconds until all running compactions end; not-a-number while one of their speeds is unknown."""
-        now = self._clock.seconds()
-        etas = [progress.eta(now) for progress in self._at_work()]
+        now, at_work = self._clock.seconds(), self._at_work()
+        etas = [progress.eta(now, at_work) for progress in at_work]
         known = [eta for eta in etas if eta is not None]
         return max(known, default=0.0) if len(known) == len(etas) else math.nan

@@ -1,58 +1,107 @@
 """The progress of background work, such as a compaction, and the switch that suspends it."""
 
 import math
+from collections.abc import Awaitable, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from ...limits.throttle import Throttle
 
 _MEMORY = 15.0
-"""The time constant, in seconds, of the exponential moving average of the speed."""
+"""The time constant, in seconds of work, of the exponential moving average of the speed, unless steps are long."""
+
+_STEPS = 8
+"""The time constant is not shorter than this number of steps, because the speed of a single step says little."""
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Progress:
     """The progress of a compaction or a scrub of one directory.
 
-    The speed is measured over recent steps, so the estimated time to the end adapts quickly when the speed limit
-    changes.
+    The speed is measured over recent steps.  The time in which the work waits for a speed limit, or is suspended, does
+    not count (:meth:`idle`).  Instead, :meth:`eta` computes from the present limits how long the rest of the work takes
+    at least, so it follows a changed limit immediately.
 
+    :ivar limits: the speed limits of the work.
     :ivar done: number of bytes that are processed.
     :ivar left: number of bytes that are left.
+    :ivar entries_left: number of entries that are left.
     :ivar began: when the work began, in seconds of any clock.
     """
 
     began: float
+    limits: Sequence[Throttle] = ()
     done: int = 0
     left: int = 0
+    entries_left: int = 0
     _last: float = attrs.field(init=False, default=attrs.Factory(lambda self: self.began, takes_self=True))
+    _idle: float = attrs.field(init=False, default=0.0)  # seconds of all complete waits
+    _idle_since: float | None = attrs.field(init=False, default=None)
+    _recent_steps: float = attrs.field(init=False, default=0.0)
     _recent_bytes: float = attrs.field(init=False, default=0.0)
     _recent_seconds: float = attrs.field(init=False, default=0.0)
 
-    def advance(self, n_bytes: int, now: float) -> None:
+    def advance(self, n_bytes: int, now: float, entries: int = 0) -> None:
         """Count a completed step.
 
-        :param n_bytes: number of bytes of the step.
+        :param n_bytes, entries: number of bytes and of entries of the step.
         :param now: the present time, in seconds of the same clock as ``began``.
         """
         self.done += n_bytes
         self.left = max(self.left - n_bytes, 0)
-        recent_bytes, self._recent_seconds = self._recent(now)
-        self._recent_bytes = recent_bytes + n_bytes
-        self._last = max(now, self._last)
+        self.entries_left = max(self.entries_left - entries, 0)
+        weight, elapsed = self._since_last(now)
+        self._recent_steps = self._recent_steps * weight + 1
+        self._recent_bytes = self._recent_bytes * weight + n_bytes
+        self._recent_seconds = self._recent_seconds * weight + elapsed
+        self._last += elapsed
 
-    def eta(self, now: float) -> float | None:
-        """Return the seconds until the end at the present speed, or None while the speed is unknown.
+    async def idle(self, waiting: Awaitable[None], clock: IReactorTime) -> None:
+        """Wait for a speed limit, or for the end of a suspension; this time does not count for the speed.
+
+        :param waiting: the wait.
+        :param clock: the clock of ``began``.
+        """
+        self._idle_since = clock.seconds()
+        try:
+            await waiting
+        finally:
+            self._idle += max(clock.seconds() - self._idle_since, 0.0)
+            self._idle_since = None
+
+    def eta(self, now: float, beside: Sequence["Progress"] = ()) -> float | None:
+        """Return the seconds until the end at the recent speed, and not less than the present speed limits allow.
+
+        The result is None if neither the speed nor a limit is known.
 
         :param now: the present time, in seconds of the same clock as ``began``.
+        :param beside: the progress of all jobs that use the same speed limits now, this one included.  Each of them
+            gets the same share of a limit until it ends.
         """
-        n_bytes, seconds = self._recent(now)
-        return self.left * seconds / n_bytes if n_bytes else None
+        weight, elapsed = self._since_last(now)
+        recent_bytes = self._recent_bytes * weight
+        at_limits = self._seconds_at_limits(beside or (self,))
+        if not recent_bytes:
+            return at_limits or None
+        return max(self.left * (self._recent_seconds * weight + elapsed) / recent_bytes, at_limits)
 
-    def _recent(self, now: float) -> tuple[float, float]:
-        """Return weighted sums of the bytes and of the seconds of all steps; recent steps have more weight."""
-        elapsed = max(now - self._last, 0.0)
-        weight = math.exp(-elapsed / _MEMORY)
-        return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
+    def _seconds_at_limits(self, beside: Sequence["Progress"]) -> float:
+        """Return the least number of seconds in which the limits allow the rest of this work.
+
+        Until then, each job ``beside`` this one processes as much as this one, or all that it has left.
+        """
+        entries = sum(min(job.entries_left, self.entries_left) for job in beside)
+        n_bytes = sum(min(job.left, self.left) for job in beside)
+        return max([limit.rate.seconds(entries, n_bytes) for limit in self.limits], default=0.0)
+
+    def _since_last(self, now: float) -> tuple[float, float]:
+        """Return the weight of all steps until now, and the seconds of work since the end of the last step."""
+        worked = (now if self._idle_since is None else self._idle_since) - self._idle
+        elapsed = max(worked - self._last, 0.0)
+        memory = max(_MEMORY, _STEPS * self._recent_seconds / self._recent_steps) if self._recent_steps else _MEMORY
+        return math.exp(-elapsed / memory), elapsed
 
 
 class Suspension:

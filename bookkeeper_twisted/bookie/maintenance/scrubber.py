@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ...errors import StorageError
 from ...limits.throttle import Throttle
 from ...metrics import ScrubMetrics
-from ...storage.index.rows import live_bytes
+from ...storage.index.rows import live_totals
 from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord
 from .known_damage import KnownDamage
 from .maintained import MaintainedDirectory, MaintainedJournal, step_limits
@@ -227,18 +227,18 @@ class Scrubber:
 
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
         in_thread, saved_at, user = directory.in_thread, self._clock.seconds(), f"scrub of {directory.path}"
-        progress = self.state.progress = Progress(saved_at)
-        progress.left = await in_thread(live_bytes, directory.storage.index)
+        progress = self.state.progress = Progress(saved_at, (self._reads,))
+        progress.entries_left, progress.left = await in_thread(live_totals, directory.storage.index)
         while (step := await in_thread(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
-            await self._reads.acquire(step.n_disk_bytes, step.n_entries, user)
-            await self.suspension.passed()
+            await progress.idle(self._reads.acquire(step.n_disk_bytes, step.n_entries, user), self._clock)
+            await progress.idle(self.suspension.passed(), self._clock)
             found, now = scrub.take(await in_thread(scrub.read, step)), self._clock.seconds()
             self._known.report(found)
             if found or now - saved_at >= _SAVED_EVERY:
                 await self._known.keep(directory, scrub.record)
                 saved_at = now
             self._known.marker.found(found)
-            progress.advance(step.n_bytes, now)
+            progress.advance(step.n_bytes, now, step.n_entries)
             self._metrics.bytes.value += step.n_bytes
 
     async def _scrub_journal(self, journal: MaintainedJournal) -> None:

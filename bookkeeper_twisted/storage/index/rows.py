@@ -209,7 +209,13 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
 
 def live_bytes(index: IRunIndex) -> int:
     """Return the number of bytes of all records that an ``index`` refers to; this reads all its rows."""
-    return sum(n_bytes for _, n_bytes in index.live().values())
+    return live_totals(index)[1]
+
+
+def live_totals(index: IRunIndex) -> tuple[int, int]:
+    """Return the number of entries that an ``index`` refers to, and the bytes of their records; this reads all rows."""
+    live = index.live().values()
+    return sum(entries for entries, _ in live), sum(n_bytes for _, n_bytes in live)
 
 
 def row_bytes(row: IndexRow) -> int:

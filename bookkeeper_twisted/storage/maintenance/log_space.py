@@ -50,13 +50,13 @@ class LogSpace:
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
         live = self.directory.count_live()
-        return [self._usage_of(log_id, live.get(log_id, (0, 0))[1]) for log_id in log_ids]
+        return [self._usage_of(log_id, *live.get(log_id, (0, 0))) for log_id in log_ids]
 
-    def _usage_of(self, log_id: int, live: int) -> LogUsage:
+    def _usage_of(self, log_id: int, entries: int, live: int) -> LogUsage:
         try:
-            return LogUsage(log_id, self._record_bytes(log_id), live)
+            return LogUsage(log_id, self._record_bytes(log_id), live, live_entries=entries)
         except OSError as error:
-            return LogUsage(log_id, live, live, str(error))
+            return LogUsage(log_id, live, live, str(error), entries)
 
     def bytes_of(self, ledger_ids: Sequence[int]) -> Counter[int]:
         """Return, for each log, how many bytes the index refers to of all ledgers in ``ledger_ids`` together.

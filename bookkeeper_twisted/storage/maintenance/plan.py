@@ -27,12 +27,14 @@ class LogUsage:
     :ivar live: size in bytes of those records of the log to which index rows refer.
     :ivar error: why the log cannot be read; empty if it can be read.  The ``size`` of an unreadable log is unknown; it
         is set to ``live``, as if the whole log were live.
+    :ivar live_entries: number of entries of the log to which index rows refer.
     """
 
     log_id: int
     size: int
     live: int
     error: str = ""
+    live_entries: int = 0
 
     def share(self, target_size: int = 0) -> float:
         """Return the share of the log's bytes that is live, from 0 to 1.

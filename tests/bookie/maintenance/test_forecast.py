@@ -77,7 +77,9 @@ class ForecastTests(CollectorCase):
         """Work ends by its recent speed, not before its limit allows it, and not at a known time while suspended."""
         maintenance, clock = self.life.maintenance, self.life.clock
         control = BackgroundControl(maintenance, clock, ())
-        maintenance.scrubber.state.progress = progress = Progress(clock.seconds(), left=2_000_000)
+        maintenance.scrubber.state.progress = progress = Progress(
+            clock.seconds(), [maintenance.throttles.get(SCRUB)], left=2_000_000
+        )  # fmt: skip
 
         def end() -> float | None:
             found = control.scrub().progress

@@ -185,14 +185,19 @@ class CompactionTests(CollectorCase):
         assert progress is not None
         total = progress.left
         self.assertGreater(total, 2000)
+        self.assertGreater(progress.entries_left, 0)
+        self.assertEqual(progress.eta(self.life.clock.seconds()), total / 1000)
+        self.assertEqual(self.collector._eta(), total / 1000)
+        limits, progress.limits = progress.limits, ()
         self.assertIsNone(progress.eta(self.life.clock.seconds()))
         self.assertTrue(math.isnan(self.collector._eta()))
+        progress.limits = limits
         self.wait(10)
         self.assertEqual(progress.done + progress.left, total)
         self.assertEqual(self.collector._eta(), progress.eta(self.life.clock.seconds()))
         for _ in range(100):
             self.wait(1)
-        self.assertEqual((progress.done, progress.left), (total, 0))
+        self.assertEqual((progress.done, progress.left, progress.entries_left), (total, 0, 0))
         self.assertEqual((self.collector.progress(), self.collector._eta()), ([None], 0))
 
     def test_reads_ahead(self) -> None:

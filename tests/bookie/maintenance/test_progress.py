@@ -3,9 +3,12 @@
 import math
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.progress import Progress, Suspension
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttle
 
 
 class ProgressTests(SynchronousTestCase):
@@ -46,6 +49,74 @@ class ProgressTests(SynchronousTestCase):
         for now in (5.0, 5.0, 4.0):
             progress.advance(10, now)
         self.assertEqual((progress.done, progress.left, progress.eta(5.0)), (30, 0, 0.0))
+
+    def test_long_steps(self) -> None:
+        """If steps are long, the speed is the mean of several of them."""
+        progress = Progress(0.0, left=100_000)
+        for number in range(50):
+            progress.advance(100 if number % 2 else 300, 20.0 * (number + 1))
+        eta = progress.eta(1000.0) or 0.0
+        self.assertLess(abs(eta - progress.left / 10), 0.1 * progress.left / 10)
+
+    def test_shared_limit(self) -> None:
+        """Two jobs that share a limit of entries end when its entries are granted, whatever single steps took."""
+        clock = Clock()
+        limit = Throttle(clock, "shared", Rate(entries=100))
+        jobs = [Progress(0.0, [limit], left=left << 20, entries_left=left * 1000) for left in (6, 10)]
+        ends: dict[int, float] = {}
+        told: list[tuple[int, float, float]] = []
+
+        async def work(number: int) -> None:
+            while jobs[number].left:
+                await jobs[number].idle(limit.acquire(1 << 20, 1000), clock)
+                jobs[number].advance(1 << 20, clock.seconds(), 1000)
+            ends[number] = clock.seconds()
+
+        for number in range(2):
+            Deferred.fromCoroutine(work(number))
+        while len(ends) < 2:
+            now, running = clock.seconds(), [job for job in jobs if job.left]
+            told += [(jobs.index(job), now, now + (job.eta(now, running) or 0.0)) for job in running]
+            clock.advance(1)
+        self.assertEqual(jobs[0].eta(clock.seconds(), jobs), 0.0)
+        self.assertGreater(ends[1] - ends[0], 30)
+        wrong = [(number, now, end - ends[number]) for number, now, end in told if abs(end - ends[number]) > 21]
+        self.assertEqual(wrong, [])
+
+    def test_changed_limit(self) -> None:
+        """A limit that is raised or lowered counts at once."""
+        clock = Clock()
+        limit = Throttle(clock, "changed", Rate(entries=100))
+        progress = Progress(0.0, [limit], left=10_000, entries_left=1000)
+        self.assertEqual(progress.eta(0.0), 10.0)
+
+        async def work() -> None:
+            for _ in range(5):
+                await progress.idle(limit.acquire(1000, 100), clock)
+                progress.advance(1000, clock.seconds(), 100)
+
+        working = Deferred.fromCoroutine(work())
+        clock.pump([1.0] * 4)
+        self.successResultOf(working)
+        for entries, eta in ((100, 5.0), (10, 50.0), (500, 1.0)):
+            limit.change(Rate(entries=entries))
+            self.assertEqual(progress.eta(clock.seconds()), eta)
+
+    def test_idle(self) -> None:
+        """A pause does not count for the speed, not even while it lasts or if it is cancelled."""
+        for ends in (lambda pause: pause.callback(None), lambda pause: pause.cancel()):
+            clock, pause = Clock(), Deferred[None]()
+            progress = Progress(0.0, left=1000)
+            clock.advance(10)
+            progress.advance(500, clock.seconds())
+            idle = Deferred.fromCoroutine(progress.idle(pause, clock))
+            clock.advance(100)
+            self.assertEqual(progress.eta(clock.seconds()), 10.0)
+            ends(pause)
+            idle.addErrback(lambda failure: failure.trap(CancelledError))
+            self.assertEqual(progress.eta(clock.seconds()), 10.0)
+            clock.advance(1)
+            self.assertGreater(progress.eta(clock.seconds()) or 0.0, 10.0)
 
 
 class SuspensionTests(SynchronousTestCase):

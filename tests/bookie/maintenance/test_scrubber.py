@@ -5,6 +5,7 @@ import errno
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.maintenance import maintained
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
 from bookkeeper_twisted.errors import LogDamageError
@@ -294,6 +295,27 @@ class ScrubberTests(ScrubberCase):
         self.life.drain()
         self.successResultOf(forced)
         self.assertEqual(len(self.scrubber.findings[0]), 1)
+
+    def test_resumed(self) -> None:
+        """The time of a suspension does not count for the speed of a pass that is resumed."""
+        self.patch(maintained, "_LEAST_STEP", 500)
+        self.start(rate=2000.0)
+        self.begin()
+        self.life.wait(5)
+        progress = self.scrubber.state.progress
+        assert progress is not None
+        self.scrubber.suspension.suspend()
+        self.life.wait(5)
+        self.life.wait(400)
+        done, eta = progress.done, progress.eta(self.life.clock.seconds())
+        self.assertGreater(done, 0)
+        self.assertEqual(eta, progress.left / 2000)
+        self.scrubber.suspension.resume()
+        self.life.drain()
+        self.assertEqual(progress.eta(self.life.clock.seconds()), progress.left / 2000)
+        self.assertGreater(progress.left, 0)
+        self.scrubber.cancel()
+        self.life.drain()
 
     def test_changed_interval(self) -> None:
         """Another interval counts from its change; 0 ends the passes."""
