@@ -18,7 +18,7 @@ from ..limits.adaptive import ISpeedLimits
 from ..metrics import JournalGroup
 from ..protocol.server.connected_peers import PeerDelay
 from ..storage.maintenance.scrub import DamagedEntries
-from .requests.slow_requests import SlowRequest
+from .requests.slow_requests import PresentWait, SlowRequest
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason to be read-only that a bookie's state shows after :meth:`IBookieAdmin.set_read_only`."""
@@ -185,6 +185,12 @@ class IBookieAdmin(Interface):
 
     def slow_requests() -> Ring[SlowRequest]:
         """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
+
+    def present_waits() -> Sequence[PresentWait]:
+        """Return what requests, or a checkpoint that lasts very long, wait for at present, and for how long.
+
+        The result is empty before the bookie serves.
+        """
 
     def slowest_peer() -> PeerDelay | None:
         """Return the client that delays its replies most, by not reading or by the network to it.

@@ -141,6 +141,11 @@ class Bookie:
         """Test whether an add has waited for room since the time ``began``, in seconds of the reactor's clock."""
         return self._waiting.ended_at >= began
 
+    @property
+    def room_seconds(self) -> float:
+        """Return for how long the oldest waiting add has waited for room, in seconds; 0 if none waits."""
+        return self._waiting.seconds
+
     def refuse_waiting(self, error: BookKeeperError) -> None:
         """Pass ``error`` to all adds that wait for room in the write cache or in the queue of a journal."""
         self._waiting.fail_all(error)
@@ -326,6 +331,11 @@ class Bookie:
     def waiting_reads(self) -> int:
         """Return the number of reads that wait for the disk."""
         return self._reads.waiting
+
+    @property
+    def read_seconds(self) -> float:
+        """Return for how long the oldest read has waited for the disk, in seconds; 0 if none waits."""
+        return self._reads.seconds
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         return self._storage.cached(ledger_id, entry_id, max_count)

@@ -41,7 +41,8 @@ class DiskReads:
     All methods are called on the reactor thread; the reads run on the read threads.
 
     :param flush: sends the replies that were collected for the connections; called after the callbacks of each result.
-    :param seconds: returns the time in seconds; used to log failed reads of a ledger at most once a minute.
+    :param seconds: returns the time in seconds; used to log failed reads of a ledger at most once a minute, and to tell
+        for how long the reads in progress have lasted.
     :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue.
     """
 
@@ -56,6 +57,8 @@ class DiskReads:
         self._flush = flush
         self._metrics = metrics
         self._limit = limit
+        self._seconds = seconds
+        self._begun: dict[Deferred[Any], float] = {}  # the times at which the reads in progress began, oldest first
         self._lines = PeerLines(seconds)
         self._waiting = 0
         self._lists: deque[tuple[int, Deferred[list[tuple[int, int]]]]] = deque()
@@ -65,6 +68,11 @@ class DiskReads:
     def waiting(self) -> int:
         """Return the number of reads that wait for the disk or are in progress."""
         return self._waiting
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long the oldest read has waited for the disk or been in progress; 0 if there is none."""
+        return self._seconds() - next(iter(self._begun.values())) if self._begun else 0.0
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
         """Read entries from disk, on a read thread.
@@ -136,6 +144,7 @@ class DiskReads:
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
+            del self._begun[result]
             counts.completed += count
             if isinstance(outcome, Failure) and not outcome.check(CancelledError):
                 counts.failed += count
@@ -146,6 +155,7 @@ class DiskReads:
         counts = self._metrics.reads
         working = self._executor.submit("read", work, *args)
         result: Deferred[T] = Deferred(lambda _: working.cancel())
+        self._begun[result] = self._seconds()
         working.addCallback(finish).addBoth(finished)
         return result
 

@@ -30,13 +30,14 @@ from ..storage.journal.interfaces import IJournal
 from ..tracing.interfaces import ITracer
 from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions
+from .checkpoint_times import VERY_LONG
 from .checkpointer import Checkpointer, LastCheckpoint, cause_of, is_disk_full, is_out_of_files, is_out_of_inodes
-from .group_commit import CommitOptions, GroupCommit
+from .group_commit import SYNC, CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
-from .requests.slow_requests import ROOM, ROOM_ON_DISK, SlowRequests
+from .requests.slow_requests import CHECKPOINT, DISK, ROOM, ROOM_ON_DISK, PresentWait, SlowRequests
 from .requests.traces import RequestTraces, WrittenGroup
 
 T = TypeVar("T")
@@ -212,6 +213,22 @@ class Engine:
     def blocked_seconds(self) -> float:
         """Return the age in seconds of the oldest journal write or sync in progress; 0 if none is in progress."""
         return max(commit.blocked_seconds for commit in self.commits)
+
+    def present_waits(self) -> list[PresentWait]:
+        """Return the longest present wait for each resource or step, without the time in which the reactor was held up.
+
+        A checkpoint itself is among them only if it lasts very long: before, nothing waits for it but adds that have no
+        room.
+        """
+        times, bookie = self.checkpointer.times, self.bookie
+        waits = {
+            SYNC: self.blocked_seconds(), DISK: bookie.read_seconds,
+            ROOM_ON_DISK if times.is_blocking else ROOM: bookie.room_seconds,
+        }  # fmt: skip
+        if times.seconds >= VERY_LONG:
+            waits[CHECKPOINT] = times.seconds
+        held_up = self.context.slow.held_up
+        return [PresentWait(name, seconds - held_up(seconds)) for name, seconds in waits.items()]
 
     async def stop(self) -> LastCheckpoint | None:
         """Finish the requests in progress, close the connections and the journal queues, and run the last checkpoint.

@@ -41,6 +41,11 @@ class WaitingAdds:
     def __bool__(self) -> bool:
         return bool(self._adds)
 
+    @property
+    def seconds(self) -> float:
+        """Return for how long the oldest add has waited; 0 if none waits."""
+        return self._clock.seconds() - self._adds[0][0] if self._adds else 0.0
+
     def put(self, add: AddArguments) -> None:
         """Queue an add, or refuse it with TooManyRequestsError if the queue is full.
 

@@ -30,7 +30,7 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
-from ..bookie.requests.slow_requests import SlowRequest
+from ..bookie.requests.slow_requests import PresentWait, SlowRequest
 from ..config.log_levels import LOG_LEVELS
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..instruments import Ring
@@ -206,6 +206,7 @@ class FakeBookieAdmin:
 
     :ivar other_reasons: reasons to be read-only, other than the administrator's request.
     :ivar peer: the client that delays its replies most.
+    :ivar waits: what requests wait for at present.
     :ivar live: configuration keys that can be changed while the bookie runs.
     :ivar wrong_directories: the error that :meth:`check_directories` raises, if any.
     """
@@ -235,6 +236,7 @@ class FakeBookieAdmin:
     groups: Sequence[Ring[JournalGroup]] = attrs.field(factory=lambda: (Ring(600),))
     slow: Ring[SlowRequest] = attrs.field(factory=lambda: Ring(500))
     peer: PeerDelay | None = None
+    waits: tuple[PresentWait, ...] = ()
     since: float = _BEGAN
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
@@ -299,6 +301,10 @@ class FakeBookieAdmin:
     def slow_requests(self) -> Ring[SlowRequest]:
         """Return the newest slow requests; there are none without ``slowRequestThresholdMs``."""
         return self.slow
+
+    def present_waits(self) -> Sequence[PresentWait]:
+        """Return what requests wait for at present."""
+        return self.waits
 
     def slowest_peer(self) -> PeerDelay | None:
         """Return the client that delays its replies most; None if none does."""

@@ -4,6 +4,7 @@ from .plant import Plant
 
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
 _TIMES, _TIMED = "bookie/checkpoint_times.py", ["tests.bookie.test_checkpoint_times"]
+_PRESENT = ["tests.bookie.test_present_waits"]
 _ASKED = ["tests.http.test_parameters"]
 _REPEATED = ["tests.http.console.test_kept_events"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
@@ -165,6 +166,31 @@ PLANTS = (
     Plant(
         "a directory that is written counts as one that hangs", _TIMES,
         "self._unwritten.pop(directory, None)", "pass", _TIMED, where="CheckpointTimes.written",
+    ),
+    Plant(
+        "a disk that hangs is not seen before the request ends", "http/console/diagnosis.py",
+        "wait.seconds >= _LASTING", "False", ["tests.http.console.test_diagnosis"], where="_present",
+    ),
+    Plant(
+        "the queue is blamed while the disk hangs", "http/console/diagnosis.py",
+        '(_CAUSES[wait.waited_for] != "queue", wait.seconds)', "wait.seconds", ["tests.http.console.test_diagnosis"],
+        where="_present",
+    ),
+    Plant(
+        "a disk hangs while the process is stopped", "bookie/engine.py",
+        "seconds - held_up(seconds)", "seconds", _PRESENT, where="Engine.present_waits",
+    ),
+    Plant(
+        "adds that wait for a checkpoint wait for the queue", "bookie/engine.py",
+        "times.is_blocking", "False", _PRESENT, where="Engine.present_waits",
+    ),
+    Plant(
+        "each checkpoint counts as a wait", "bookie/engine.py",
+        "times.seconds >= VERY_LONG", "True", _PRESENT, where="Engine.present_waits",
+    ),
+    Plant(
+        "a read that has ended hangs", "bookie/disk_reads.py",
+        "del self._begun[result]", "pass", _PRESENT, where="DiskReads._in_thread",
     ),
     Plant(
         "the event loop is watched after the stop", _SLOW,

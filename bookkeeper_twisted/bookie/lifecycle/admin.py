@@ -35,10 +35,11 @@ from ..admin import (
     Phase,
     StoredFiles,
 )
+from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
-from ..requests.slow_requests import SlowRequest, SlowRequests
+from ..requests.slow_requests import PresentWait, SlowRequest, SlowRequests
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
 from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
@@ -99,28 +100,27 @@ class ServingParts:
     """The objects of a serving bookie that :class:`BookieAdmin` calls for an administrator.
 
     :ivar control: the object by which an administrator controls the background work.
-    :ivar slowest_peer: returns the client that delays its replies most; None without clients.
+    :ivar engine: what serves the requests of clients.
     """
 
     directories: ServedDirectories
     maintenance: Maintenance
     control: IBackgroundWork
-    slowest_peer: Callable[[], PeerDelay | None]
+    engine: Engine
 
     @classmethod
     def of(
-        cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime,
-        slowest_peer: Callable[[], PeerDelay | None],
+        cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime, engine: Engine
     ) -> "ServingParts":  # fmt: skip
         """Make this object from the directories and the maintenance of a bookie that begins to serve.
 
         :param directories: the bookie's directories.
         :param maintenance: the background work, which the administration starts, suspends and cancels.
         :param clock: the clock by which status reports estimate remaining times.
-        :param slowest_peer: returns the client that delays its replies most.
+        :param engine: what serves the requests of clients.
         """
         control = BackgroundControl(maintenance, clock, directories.index_files())
-        return cls(directories, maintenance, control, slowest_peer)
+        return cls(directories, maintenance, control, engine)
 
 
 def _named(usage: Sequence[DirectoryUsage], directories: Sequence[str]) -> Sequence[DirectoryUsage]:
@@ -301,9 +301,13 @@ class BookieAdmin:
         """Return the newest slow requests; empty if ``slowRequestThresholdMs`` is not set."""
         return self._slow.recent if self._slow is not None else Ring(1)
 
+    def present_waits(self) -> Sequence[PresentWait]:
+        """Return what requests and checkpoints wait for at present; empty before the bookie serves."""
+        return self._parts.engine.present_waits() if self._parts is not None else ()
+
     def slowest_peer(self) -> PeerDelay | None:
         """Return the client that delays its replies most; None without clients, and before the bookie serves."""
-        return self._parts.slowest_peer() if self._parts is not None else None
+        return self._parts.engine.factory.peers.slowest() if self._parts is not None else None
 
     def background(self) -> IBackgroundWork:
         """Return the object that controls garbage collection, scrub and speed limits."""

@@ -451,8 +451,7 @@ class BookieService(Service):
         self.maintenance.start()
         self._then_undo(self.maintenance.stop)
         directories = ServedDirectories(self._fs, self._paths, self._executor, self._confirm_cookies)
-        slowest_peer = self.engine.factory.peers.slowest
-        self.admin.serve(ServingParts.of(directories, self.maintenance, self._reactor, slowest_peer))
+        self.admin.serve(ServingParts.of(directories, self.maintenance, self._reactor, self.engine))
 
     async def _confirm_cookies(self) -> None:
         expected = expected_cookie(self.config, self.bookie_id, self._instance_id)

@@ -19,6 +19,7 @@ JOURNAL = "the journal"
 TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
 ROOM_ON_DISK = "room in the write cache, while its checkpoint is written to the disk"
+CHECKPOINT = "a checkpoint, which writes the write cache to the disk,"
 STOPPED = "the event loop, which used no processor: it was stopped, or a system call did not return"
 
 Waits = Callable[[int], Mapping[str, float]]
@@ -145,6 +146,17 @@ class SlowRequest(NamedTuple):
     waited_for: str
 
 
+class PresentWait(NamedTuple):
+    """The longest of the waits for a resource or step that have not ended yet.
+
+    :ivar waited_for: the resource or step, such as :data:`DISK`.
+    :ivar seconds: for how long it has lasted.
+    """
+
+    waited_for: str
+    seconds: float
+
+
 class SlowRequests:
     """Logs a line for each slow request, or for requests that were received together.
 
@@ -221,6 +233,10 @@ class SlowRequests:
             self._log.warn, template, peer, operation=operation, ledger_id=ledger_id, entry_id=entry_id, count=count,
             millis=millis, waited_for=waited_for, **self.fields_of(context),
         )  # fmt: skip
+
+    def held_up(self, seconds: float) -> float:
+        """Return for how many of the last ``seconds`` the reactor was held up; 0 without a threshold."""
+        return self._loop.late_since(self._clock.seconds() - seconds)[0]
 
     def fields_of(self, context: Mapping[str, str] | None) -> dict[str, Any]:
         """Return the fields to add to a log line for the ``requestContext`` of a request.

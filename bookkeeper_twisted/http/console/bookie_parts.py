@@ -72,7 +72,9 @@ class BookieParts:
         groups = [group for ring in self._admin.journal_groups() for group in ring.after(0)]
         threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
         slow = self._admin.slow_requests().after(0)
-        found = bottleneck(groups, slow, self._seconds(), threshold, self._admin.slowest_peer())
+        found = bottleneck(
+            groups, slow, self._seconds(), threshold, self._admin.slowest_peer(), self._admin.present_waits()
+        )
         return attrs.asdict(found) | {"threshold": threshold}
 
     async def throttles(self) -> object:

@@ -10,7 +10,17 @@ import attrs
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
-from ...bookie.requests.slow_requests import DISK, JOURNAL, ROOM, ROOM_ON_DISK, STOPPED, TURN, SlowRequest
+from ...bookie.requests.slow_requests import (
+    CHECKPOINT,
+    DISK,
+    JOURNAL,
+    ROOM,
+    ROOM_ON_DISK,
+    STOPPED,
+    TURN,
+    PresentWait,
+    SlowRequest,
+)
 from ...metrics import JournalGroup
 from ...protocol.server.connected_peers import PeerDelay
 
@@ -25,6 +35,9 @@ _LITTLE = 0.05
 _STALLED = 1.0
 """Seconds without a read of waiting replies from which on a client counts as slow."""
 
+_LASTING = 1.0
+"""Seconds from which on a present wait is the main cause, whatever the slow requests before it waited for."""
+
 _FAR = 0.1
 """Seconds of a round trip from which on a client counts as far away; delayed confirmations alone take 0.04 s."""
 
@@ -32,14 +45,14 @@ _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
 _CAUSES: Mapping[str, str] = {
-    DISK: "disk", SYNC: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", QUEUE: "queue", ROOM: "queue", TURN: "network",
-    LOOP: "processor", STOPPED: "system",
+    DISK: "disk", SYNC: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", CHECKPOINT: "disk", QUEUE: "queue",
+    ROOM: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
 }  # fmt: skip
 
 
 @attrs.frozen
 class Bottleneck:
-    """The main cause of slow requests.
+    """The main cause of slow requests, or of a present wait.
 
     :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, ``system`` (the process did not run), or ``none``.
     :ivar text: the cause as a text for an operator.
@@ -58,9 +71,12 @@ class Bottleneck:
 
 def bottleneck(
     groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str,
-    peer: PeerDelay | None = None,
+    peer: PeerDelay | None = None, waits: Iterable[PresentWait] = (),
 ) -> Bottleneck:  # fmt: skip
     """Find the main cause of the slow requests of the last ten minutes: the one that took most of their time.
+
+    Something that has lasted for a second or more at present comes first: the requests that wait for it are not among
+    the slow requests before it has ended.
 
     :param groups: the newest groups of journal entries; a journal writes and syncs the entries of a group together.
     :param slow: the newest slow requests.
@@ -68,6 +84,7 @@ def bottleneck(
     :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded.  The
         cause is then derived from the mean times of the journal groups.
     :param peer: the client that delays its replies most; if no request is slow, the network to it may be the cause.
+    :param waits: what requests wait for at present.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     seconds: dict[str, float] = {}
@@ -83,7 +100,11 @@ def bottleneck(
         f"no request took {threshold} ms in the last ten minutes" if is_recorded
         else "slowRequestThresholdMs is 0, so no request is recorded as slow"
     )  # fmt: skip
-    if seconds:
+    present = _present(waits)
+    if present is not None:
+        cause = _CAUSES[present.waited_for]
+        text = f"the {cause}: {_described(present)}"
+    elif seconds:
         cause, waited_for = _longest(seconds)
         text = f"the {cause}: slow requests waited longest for {waited_for}"
     elif network:
@@ -97,6 +118,22 @@ def bottleneck(
     else:
         cause, text = "none", f"nothing in this bookie: {recorded}, and no client is far away or does not read"
     return Bottleneck(cause, text, seconds, queue, write, sync)
+
+
+def _present(waits: Iterable[PresentWait]) -> PresentWait | None:
+    """Return the longest of the present ``waits``; None if none has lasted for a second.
+
+    One for a queue is returned only if there is no other: the queue may be full because of the other.
+    """
+    lasting = [wait for wait in waits if wait.seconds >= _LASTING]
+    return max(lasting, key=lambda wait: (_CAUSES[wait.waited_for] != "queue", wait.seconds), default=None)
+
+
+def _described(wait: PresentWait) -> str:
+    name, seconds = wait.waited_for, f"{wait.seconds:.0f} s"
+    if name in (ROOM, ROOM_ON_DISK):
+        return f"adds have waited for {seconds} for {name}"
+    return f"{name} {'have' if name == SYNC else 'has'} lasted for {seconds}"
 
 
 def _network(peer: PeerDelay | None) -> str:

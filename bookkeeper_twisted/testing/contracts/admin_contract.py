@@ -103,6 +103,10 @@ class BookieAdminContract(SynchronousTestCase):
         for ring in (*self.admin.journal_groups(), self.admin.slow_requests()):
             self.assertEqual(len(ring.after(0)), ring.count)
 
+    def test_present_waits(self) -> None:
+        """While nothing waits, the admin interface reports no wait that lasts."""
+        self.assertEqual([wait for wait in self.admin.present_waits() if wait.seconds], [])
+
     def test_slowest_peer(self) -> None:
         """Without clients, the admin interface names none that delays its replies."""
         self.assertIsNone(self.admin.slowest_peer())

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from bookkeeper_twisted.autorecovery.operations.decommission import OPEN, UNMARKED, Remaining
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogFile, Phase, WorkProgress
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES
-from bookkeeper_twisted.bookie.requests.slow_requests import DISK, SlowRequest
+from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, PresentWait, SlowRequest
 from bookkeeper_twisted.http.autorecovery_api import RunningOperation
 from bookkeeper_twisted.http.console.bookie_pages import LOGS_A_PAGE, LOGS_A_STEP
 from bookkeeper_twisted.http.console.bookie_parts import BookieParts, operations_value, replication_value
@@ -107,6 +107,8 @@ class BookiePagesTests(BookieConsoleCase):
         (found,) = self.json("slow_requests")
         self.assertEqual(found["records"], [[0.0, "ADD_ENTRY", "10.0.0.7:5", 7, 3, 20, 250.0, DISK]])
         self.assertEqual(self.json("latency")["cause"], "disk")
+        self.admin.waits = (PresentWait(ROOM, 3.0),)
+        self.assertEqual(self.json("latency")["cause"], "queue")
         high = (1 << 63) - 1
         self.admin.slow.append(SlowRequest(0.0, "ADD_ENTRY", "10.0.0.7:5", high, high, 20, 250.04, DISK))
         self.assertEqual(self.json("slow_requests?after=1")[0]["records"][0][3:5], [str(high), str(high)])

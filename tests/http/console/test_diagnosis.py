@@ -6,7 +6,15 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
 from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
 from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
-from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, ROOM_ON_DISK, STOPPED, TURN, SlowRequest
+from bookkeeper_twisted.bookie.requests.slow_requests import (
+    DISK,
+    ROOM,
+    ROOM_ON_DISK,
+    STOPPED,
+    TURN,
+    PresentWait,
+    SlowRequest,
+)
 from bookkeeper_twisted.http.console.diagnosis import (
     WINDOW,
     FullForecast,
@@ -56,6 +64,21 @@ class BottleneckTests(SynchronousTestCase):
         """Reads and syncs of a disk count together; the verdict names the longer of them."""
         found = bottleneck((), [slow(DISK, 2000), slow(SYNC, 3000), slow(TURN, 4000)], NOW, "500")
         self.assertEqual((found.cause, found.text.endswith(SYNC)), ("disk", True))
+
+    def test_present(self) -> None:
+        """What has lasted for a second comes before slow requests and the network; the disk before the queue."""
+        peer = PeerDelay("c:1", 6.0, 0.3)
+        for waits, said in (
+            ([PresentWait(SYNC, 12.4), PresentWait(ROOM, 15.0)],
+             "the disk: the write and the sync of the journal have lasted for 12 s"),
+            ([PresentWait(SYNC, 2.0), PresentWait(DISK, 3.0)], "the disk: a read of the disk has lasted for 3 s"),
+            ([PresentWait(SYNC, 0.99), PresentWait(ROOM, 1.0)], f"the queue: adds have waited for 1 s for {ROOM}"),
+            ([PresentWait(SYNC, 0.99)], f"the network: slow requests waited longest for {TURN}"),
+        ):  # fmt: skip
+            for threshold in ("500", "0"):
+                found = bottleneck((), [slow(TURN)], NOW, threshold, peer, waits)
+                self.assertEqual(found.text, said)
+                self.assertEqual(found.text.split(":")[0], f"the {found.cause}")
 
     def test_old(self) -> None:
         """What was slow long ago does not count."""
