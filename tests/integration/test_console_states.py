@@ -343,7 +343,9 @@ class ConsoleStatesTests(TestCase):
     async def test_many_events(self) -> None:
         """Of too many events, the page shows those next to the asked time, says how many it leaves out."""
         for number in range(700):
-            Logger("bookkeeper_twisted.bookie.lifecycle.registration").info("event {number}", number=number)
+            Logger("bookkeeper_twisted.bookie.lifecycle.registration").info(
+                "event {ledger_id}", ledger_id=number
+            )  # fmt: skip
         await deferToThread(self._many_events, datetime.now().strftime("%H:%M"))
 
     def _many_events(self, clock: str) -> None:
