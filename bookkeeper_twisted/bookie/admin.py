@@ -225,12 +225,14 @@ class CompactionStatus:
 
     :ivar at_work: whether a compaction of this kind is running.
     :ivar suspended: whether an operator suspended compactions of this kind.
-    :ivar total: number of compactions of this kind since the start of the bookie.
+    :ivar total: number of compactions of this kind since the start of the bookie, without those that failed before they
+        had compacted an entry log.
     :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
         bookie.
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
         this threshold.
-    :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind.
+    :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind, or
+        tries one that probably fails.
     """
 
     at_work: bool

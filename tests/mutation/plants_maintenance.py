@@ -11,6 +11,26 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
     Plant(
+        "a bookie that finds no space says that it can compact", "bookie/maintenance/garbage_collector.py",
+        "tuple(self.troubles())", "()", ["tests.bookie.lifecycle.test_service_disks"],
+        where="GarbageCollector.obstacles",
+    ),
+    Plant(
+        "a directory that is gone is no obstacle of a compaction", "bookie/lifecycle/admin.py",
+        "self._disks.unusable", "()", ["tests.bookie.lifecycle.test_service_disks"], where="BookieAdmin._troubles",
+    ),
+    Plant(
+        "a compaction that failed counts as one", "bookie/maintenance/garbage_collector.py",
+        "failures == self.state.failures or self._work_done().compacted > compacted", "True",
+        ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "a directory that fails hides the compaction of the others", "bookie/maintenance/garbage_collector.py",
+        "failures == self.state.failures or self._work_done().compacted > compacted",
+        "failures == self.state.failures",
+        ["tests.bookie.maintenance.test_garbage_collector"], where="GarbageCollector._compact_as",
+    ),
+    Plant(
         "an entry log that cannot be read keeps all others", "storage/maintenance/log_space.py",
         "try: ...\nexcept OSError as error: ...",
         "return LogUsage(log_id, self._record_bytes(log_id), live, live_entries=entries)",

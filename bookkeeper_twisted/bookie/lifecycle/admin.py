@@ -35,7 +35,7 @@ from ..admin import (
     Phase,
     StoredFiles,
 )
-from ..engine import Engine
+from ..engine import Engine, checkpoint_reasons
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
@@ -192,6 +192,17 @@ class BookieAdmin:
         Before this call, methods that need these objects raise NotServingError.
         """
         self._parts = parts
+        parts.maintenance.collector.troubles = self._troubles
+
+    def _troubles(self) -> list[str]:
+        """Return, as texts, why ledger directories cannot be written at present, for the garbage collector."""
+        if self._registration is None or self._disks is None:
+            return []
+        failed = checkpoint_reasons(self._registration.reasons, "")
+        return [
+            *(f"{each}; a compaction writes to the same disks: it is tried, and probably fails" for each in failed),
+            *(f"{each}; its entry logs cannot be compacted" for each in self._disks.unusable),
+        ]
 
     def take(self, config: BookieConfig) -> None:
         """Apply to the running bookie the values of a ``config`` that differ from the present configuration.

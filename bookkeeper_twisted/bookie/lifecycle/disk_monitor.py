@@ -68,6 +68,7 @@ class DiskMonitor:
     :param journals: paths of the journal directories.
     :param on_check: called with the result of each check.
     :param history: makes the record of the used space of a disk.
+    :ivar unusable: :attr:`DiskState.unusable` of the last check.
     """
 
     _log = Logger()
@@ -84,6 +85,7 @@ class DiskMonitor:
         self._on_check = on_check
         self._journals = journals
         self._full = [False] * len(directories)
+        self.unusable: Sequence[str] = ()
         self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
         self._history = {directory: history() for directory in (*directories, *journals)}
@@ -218,6 +220,7 @@ class DiskMonitor:
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
+        self.unusable = tuple(f"{d}: {text}" for d, text in zip(self._directories, wrong, strict=True) if text)
         full = any(self._full) if self._thresholds.any_full else all(self._full)
         almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
         self._on_check(
@@ -225,7 +228,7 @@ class DiskMonitor:
                 full,
                 almost_full,
                 all(free > self._thresholds.reserve for _, free in usage) and not any(wrong),
-                tuple(f"{d}: {text}" for d, text in zip(self._directories, wrong, strict=True) if text),
+                self.unusable,
                 tuple(f"{d}: {text}" for d, text in zip(self._journals, lost, strict=True) if text),
                 self._described(full, [_used(total, free) for total, free in usage]),
             )

@@ -1,4 +1,4 @@
-"""Says in words what a garbage collection did, and what prevents compactions."""
+"""The state of a garbage collector; what a garbage collection did, and what prevents compactions, in words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,6 +29,40 @@ def obstacles(
     elif interval <= 0 and not force_allowed:
         found.append(f"{kind}CompactionInterval is 0; forceAllowCompaction is false")
     return tuple(found)
+
+
+@attrs.define
+class CollectorState:
+    """The state of the garbage collector, and counts of its work.
+
+    :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
+    :ivar forced: whether an operator has requested the present garbage collection.
+    :ivar majors, minors: number of compactions of each kind so far, without those that failed before they had compacted
+        an entry log.
+    :ivar ended_major, ended_minor: for each kind, the time at which the last of these compactions ended, in seconds;
+        None before the first one.
+    :ivar last_major, last_minor: for each kind, the time from which on the interval to the next one counts: the end of
+        the last compaction, also of one that failed; for minor ones, also of a major one.  None before the first one.
+    :ivar suspended_major, suspended_minor: for each kind, whether an operator has suspended its compactions.
+    :ivar deleted_ledgers: number of ledgers deleted so far.
+    :ivar runs, failures: number of garbage collections, and number of failures, so far.
+    :ivar last_failure: the text of the last failure.
+    """
+
+    phase: str = "idle"
+    forced: bool = False
+    majors: int = 0
+    minors: int = 0
+    ended_major: float | None = None
+    ended_minor: float | None = None
+    last_major: float | None = None
+    last_minor: float | None = None
+    suspended_major: bool = False
+    suspended_minor: bool = False
+    deleted_ledgers: int = 0
+    runs: int = 0
+    failures: int = 0
+    last_failure: str = ""
 
 
 @attrs.frozen

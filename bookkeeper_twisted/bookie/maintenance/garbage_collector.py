@@ -1,7 +1,7 @@
 """Runs garbage collections and compactions, at intervals or at the request of an operator."""
 
 import math
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from ...errors import BookKeeperError
 from ...metrics import MaintenanceMetrics
-from .collection_report import MAJOR, MINOR, WorkDone, obstacles, report
+from .collection_report import MAJOR, MINOR, CollectorState, WorkDone, obstacles, report
 from .compactor import CompactionOrder, Compactor
 from .ledger_collector import LedgerCollector
 from .log_collector import LogCollector
@@ -60,35 +60,6 @@ class CollectorOptions:
     forced_when_full: bool = False
 
 
-@attrs.define
-class CollectorState:
-    """The state of the garbage collector, and counts of its work.
-
-    :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
-    :ivar forced: whether an operator has requested the present garbage collection.
-    :ivar majors, minors: number of compactions of each kind so far.
-    :ivar last_major, last_minor: for each kind, the time at which the last compaction ended, in seconds; None before
-        the first compaction.
-    :ivar suspended_major, suspended_minor: for each kind, whether an operator has suspended its compactions.
-    :ivar deleted_ledgers: number of ledgers deleted so far.
-    :ivar runs, failures: number of garbage collections, and number of failures, so far.
-    :ivar last_failure: the text of the last failure.
-    """
-
-    phase: str = "idle"
-    forced: bool = False
-    majors: int = 0
-    minors: int = 0
-    last_major: float | None = None
-    last_minor: float | None = None
-    suspended_major: bool = False
-    suspended_minor: bool = False
-    deleted_ledgers: int = 0
-    runs: int = 0
-    failures: int = 0
-    last_failure: str = ""
-
-
 @attrs.frozen
 class _Request:
     """A request for a run of the garbage collector, made by the timer or by an operator.
@@ -121,6 +92,7 @@ class GarbageCollector:
     :param logs, compactors: for each ledger directory, the collector of entry logs and the compactor.
     :ivar options: the present settings.
     :ivar began: time of the start, in seconds; the interval to the first compaction of each kind begins at this time.
+    :ivar troubles: returns, as texts, why ledger directories cannot be written at present, so that compactions fail.
     """
 
     _log = Logger()
@@ -137,6 +109,7 @@ class GarbageCollector:
         self._metrics = metrics
         self.options = options
         self.began = clock.seconds()
+        self.troubles: Callable[[], Sequence[str]] = tuple
         self._timer: IDelayedCall | None = None
         self._end_of_pause: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
@@ -215,7 +188,13 @@ class GarbageCollector:
 
     def obstacles(self) -> Mapping[str, tuple[str, ...]]:
         """Return for ``major compaction`` and ``minor compaction`` what prevents it, even if an operator requests it.
+
+        So do the :attr:`troubles`: a compaction is tried nevertheless, because the space reserve may be enough for it.
         """
+        troubles = tuple(self.troubles())
+        return {kind: (*found, *troubles) for kind, found in self._prevented().items()}
+
+    def _prevented(self) -> Mapping[str, tuple[str, ...]]:
         state, options = self.state, self.options
         major, minor, allowed = options.major, options.minor, options.force_allowed
         return {
@@ -313,7 +292,7 @@ class GarbageCollector:
         :param failures: the number of failures before it.
         """
         kinds = [kind for kind, wanted in ((MAJOR, request.major), (MINOR, request.minor)) if wanted]
-        prevented = self.obstacles()
+        prevented = self._prevented()
         failure = self.state.last_failure if self.state.failures != failures else ""
         wanted = {kind: prevented[kind] for kind in kinds}
         text = report(self._work_done().since(before), compaction, self._cancelled, wanted, failure)
@@ -376,16 +355,18 @@ class GarbageCollector:
         stops_major = state.suspended_major or bool(self._disk_stops_major)
         stops_minor = state.suspended_minor or bool(self._disk_stops_minor)
         if self._is_due(self.options.major, request, request.major, state.last_major, now, stops_major):
-            await self._compact_as(MAJOR, self.options.major)
-            state.majors += 1
-            self._metrics.majors.value += 1
+            if await self._compact_as(MAJOR, self.options.major):
+                state.majors += 1
+                state.ended_major = self._clock.seconds()
+                self._metrics.majors.value += 1
             if not state.suspended_major:
                 state.last_major = state.last_minor = self._clock.seconds()
             return MAJOR
         if self._is_due(self.options.minor, request, request.minor, state.last_minor, now, stops_minor):
-            await self._compact_as(MINOR, self.options.minor)
-            state.minors += 1
-            self._metrics.minors.value += 1
+            if await self._compact_as(MINOR, self.options.minor):
+                state.minors += 1
+                state.ended_minor = self._clock.seconds()
+                self._metrics.minors.value += 1
             if not state.suspended_minor:
                 state.last_minor = self._clock.seconds()
             return MINOR
@@ -400,10 +381,13 @@ class GarbageCollector:
             return True
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
-    async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """Compact the directories of each disk one after the other; compact different disks at the same time."""
+    async def _compact_as(self, phase: str, kind: CompactionKind) -> bool:
+        """Compact the directories of each disk one after the other; compact different disks at the same time.
+
+        :returns: False if a directory failed, and no entry log was compacted.
+        """
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
-        failures = self.state.failures
+        failures, compacted = self.state.failures, self._work_done().compacted
         self.state.phase = phase
         self._apply_suspension()
         order = CompactionOrder(kind.threshold, self.options.target_size, kind.max_time)
@@ -427,6 +411,7 @@ class GarbageCollector:
             self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
         await self._collect_logs()
         self._metrics.reclaimed_by_compaction.value += max(self._freed() - freed - copied, 0)
+        return failures == self.state.failures or self._work_done().compacted > compacted
 
     def _freed(self) -> int:
         return sum(logs.freed for logs in self._logs)

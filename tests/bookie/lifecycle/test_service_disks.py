@@ -4,6 +4,7 @@ import errno
 
 from bookkeeper_twisted.errors import StorageFailedError
 
+from ...simulated_disk.sim_disk import Operation
 from .test_service import StepTestCase
 
 
@@ -86,6 +87,33 @@ class DirectoryTests(StepTestCase):
         self.settle(executor)
         self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
         self.assertTrue(service.engine.bookie.mode.high_priority)
+
+    def test_obstacles(self) -> None:
+        """A checkpoint that found no space, and a ledger directory that is gone, are obstacles of compactions."""
+        service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
+        assert service.engine is not None
+        collection = service.admin.background().collection
+        self.assertEqual((collection().major.obstacles, collection().minor.obstacles), ((), ()))
+        service.engine.bookie.fence(7, b"key")  # something to write
+        for operation, number, obstacle in (
+            ("commit", errno.ENOSPC, "a checkpoint found no space; a compaction writes to the same disks: it is tried, "
+                                     "and probably fails"),
+            ("list", errno.ENOENT, "/l/current: [Errno 2] ENOENT: '/l/current'; its entry logs cannot be compacted"),
+        ):  # fmt: skip
+
+            def hits(op: Operation, name: str = operation) -> bool:
+                return op.name == name and op.path.startswith("/l/")
+
+            self.world.disk.fail(number, when=hits, times=1000)
+            self.world.reactor.advance(1)
+            self.settle(executor)
+            self.assertEqual(collection().major.obstacles, (obstacle,))
+            self.assertEqual(collection().minor.obstacles, (obstacle,))
+            self.world.disk.heal()
+            for _ in range(2):
+                self.world.reactor.advance(1)
+                self.settle(executor)
+            self.assertEqual(collection().major.obstacles, ())
 
     def test_lost_journal_directory(self) -> None:
         """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""

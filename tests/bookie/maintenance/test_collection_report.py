@@ -90,3 +90,17 @@ class ReportTests(CollectorCase):
             self.wait(100)
         self.assertEqual(self.state.runs, 1)
         self.assertFalse([event for event in events if "forced" in str(formatEvent(event))])
+
+
+class CountTests(CollectorCase):
+    """What counts as a compaction."""
+
+    def test_failed_is_not_due_at_once(self) -> None:
+        """After a compaction that failed, the next one is due when its interval has passed, not at the next run."""
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path)
+        self.life.collect()
+        self.assertEqual((self.counts, self.state.failures), ((1, 0, 0), 1))
+        self.wait(100)
+        self.assertEqual(self.counts, (2, 0, 0))
+        self.wait(100)
+        self.assertEqual(self.counts, (3, 0, 1))

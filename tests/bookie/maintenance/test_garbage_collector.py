@@ -393,6 +393,7 @@ class CompactionTests(CollectorCase):
             self.life.collect()
             self.life.collect()
         self.assertEqual(self.state.failures, 2)
+        self.assertEqual((self.counts, self.state.ended_major), ((2, 0, 0), None), "none of them has ended")
         self.assertIn("/ledgers0/current", self.state.last_failure)
         failed = [event for event in events if "failed" in str(formatEvent(event))]
         self.assertEqual(len(failed), 1, "a failure is logged once, not with every run")
@@ -495,3 +496,4 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(after[0], before[0])
         self.assertNotEqual(after[1], before[1])
         self.assertGreater(life.maintenance.collector.state.failures, 0)
+        self.assertEqual(life.maintenance.collector.state.majors, 1, "the other was compacted")
