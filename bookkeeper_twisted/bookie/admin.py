@@ -227,8 +227,7 @@ class CompactionStatus:
     :ivar suspended: whether an operator suspended compactions of this kind.
     :ivar total: number of compactions of this kind since the start of the bookie, without those that failed before they
         had compacted an entry log.
-    :ivar last: end of the last compaction, in seconds since the epoch; before the first compaction, the start of the
-        bookie.
+    :ivar last: end of the last of these compactions, in seconds since the epoch; None before the first one.
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
         this threshold.
     :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind, or
@@ -238,7 +237,7 @@ class CompactionStatus:
     at_work: bool
     suspended: bool
     total: int
-    last: float
+    last: float | None
     threshold: float = 0.0
     obstacles: tuple[str, ...] = ()
 

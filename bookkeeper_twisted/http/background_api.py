@@ -262,8 +262,8 @@ def _details(status: CollectionStatus, directory: DirectoryWork) -> Mapping[str,
         "forceCompacting": status.forced,
         "majorCompacting": at_work and status.major.at_work,
         "minorCompacting": at_work and status.minor.at_work,
-        "lastMajorCompactionTime": _millis(status.major.last),
-        "lastMinorCompactionTime": _millis(status.minor.last),
+        "lastMajorCompactionTime": _millis(_latest(status.began, status.major.last)),
+        "lastMinorCompactionTime": _millis(_latest(status.began, status.minor.last, status.major.last)),
         "lastEntryLocationCompactionTime": _millis(status.began),
         "majorCompactionCounter": status.major.total,
         "minorCompactionCounter": status.minor.total,
@@ -276,6 +276,15 @@ def _progress(progress: WorkProgress | None) -> Mapping[str, object] | None:
         return None
     eta = None if progress.eta is None else round(progress.eta, 1)
     return {"doneBytes": progress.done, "leftBytes": progress.left, "etaSeconds": eta}
+
+
+def _latest(began: float, *ends: float | None) -> float:
+    """Return when the last of several compactions ended; before the first one the start of the bookie, like Apache's.
+
+    :param began: the start of the bookie.
+    :param ends: the end of the last compaction of each kind; None if there was none.
+    """
+    return max([end for end in ends if end is not None], default=began)
 
 
 def _millis(seconds: float) -> int:

@@ -76,8 +76,8 @@ class FakeBackgroundWork:
     phase: str = "idle"
     majors: int = 0
     minors: int = 0
-    last_major: float = _BEGAN
-    last_minor: float = _BEGAN
+    last_major: float | None = None
+    last_minor: float | None = None
     suspended_major: bool = False
     suspended_minor: bool = False
     suspended_scrub: bool = False
@@ -110,9 +110,9 @@ class FakeBackgroundWork:
         """Record a request for a garbage collection with ``major`` or ``minor`` compaction, or both."""
         self.collections.append((major, minor))
         if major and not self.suspended_major:
-            self.majors += 1
+            self.majors, self.last_major = self.majors + 1, _BEGAN
         elif minor and not self.suspended_minor:
-            self.minors += 1
+            self.minors, self.last_minor = self.minors + 1, _BEGAN
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
         """Suspend compactions of the kinds ``major`` and ``minor``, including a running one.

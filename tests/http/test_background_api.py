@@ -88,6 +88,18 @@ class CollectionTests(BackgroundCase):
         self.assertEqual((details["forceCompacting"], details["majorCompacting"]), (True, True))
         self.assertFalse(details["minorCompacting"])
 
+    def test_compaction_times(self) -> None:
+        """The times of compactions are Apache's: at first the start; a major compaction is a minor one, too."""
+        began = 1_795_225_000
+        for major, minor, told in (
+            (None, None, (began, began)), (began + 5.0, None, (began + 5, began + 5)),
+            (None, began + 7.0, (began, began + 7)), (began + 5.0, began + 7.0, (began + 5, began + 7)),
+        ):  # fmt: skip
+            self.work.last_major, self.work.last_minor = major, minor
+            (details,) = self.json("gc_details")
+            times = details["lastMajorCompactionTime"], details["lastMinorCompactionTime"]
+            self.assertEqual(times, (told[0] * 1000, told[1] * 1000))
+
     def test_progress(self) -> None:
         """Bytes done and left, and seconds to the end; damaged logs with the reason."""
         self.work.phase = "minor compaction"

@@ -109,6 +109,17 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("main table", "/gone cannot be measured: [Errno 2] No such file")
         self.assertEqual(self.visit.errors(), [])
 
+    async def test_not_run(self) -> None:
+        """Of a kind of compaction that has not run, no end is told; of one that has, its end."""
+        self.admin.work.majors, self.admin.work.last_major = 2, 1_700_000_000.0
+        await deferToThread(self._not_run)
+
+    def _not_run(self) -> None:
+        self.visit.home()
+        self.visit.click("Jobs and limits")
+        self.visit.wait("main dl", "minor compaction\nhas not run, 0 since")
+        self.visit.wait("main dl", "major compaction\nlast ended 2023-11-1")
+
     async def test_unread(self) -> None:
         """A part that cannot be read has the error, and what stood there is old; all is well when it can be read."""
         await deferToThread(self._read)

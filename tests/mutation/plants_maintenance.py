@@ -11,6 +11,17 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
     Plant(
+        "a compaction that never ran has ended at the start", "bookie/maintenance/control.py",
+        "CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles)",
+        "CompactionStatus(at_work, suspended, total, last or self._collector.began, kind.threshold, obstacles)",
+        ["tests.bookie.lifecycle.test_admin"], where="BackgroundControl._status",
+    ),
+    Plant(
+        "a major compaction does not move the time of minor ones", "http/background_api.py",
+        "_latest(status.began, status.minor.last, status.major.last)", "_latest(status.began, status.minor.last)",
+        ["tests.http.test_background_api"], where="_details",
+    ),
+    Plant(
         "a bookie that finds no space says that it can compact", "bookie/maintenance/garbage_collector.py",
         "tuple(self.troubles())", "()", ["tests.bookie.lifecycle.test_service_disks"],
         where="GarbageCollector.obstacles",

@@ -53,14 +53,14 @@ class BackgroundControl:
 
     def collection(self) -> CollectionStatus:
         """Return the status of the garbage collection."""
-        state, began, options = self._collector.state, self._collector.began, self._collector.options
+        state, options = self._collector.state, self._collector.options
         return CollectionStatus(
             state.phase,
             state.forced,
-            self._status(MAJOR, state.suspended_major, state.majors, state.last_major, options.major),
-            self._status(MINOR, state.suspended_minor, state.minors, state.last_minor, options.minor),
+            self._status(MAJOR, state.suspended_major, state.majors, state.ended_major, options.major),
+            self._status(MINOR, state.suspended_minor, state.minors, state.ended_minor, options.minor),
             self._directories(),
-            began,
+            self._collector.began,
             state.runs,
             state.failures,
             state.deleted_ledgers,
@@ -70,9 +70,9 @@ class BackgroundControl:
     def _status(
         self, phase: str, suspended: bool, total: int, last: float | None, kind: CompactionKind
     ) -> CompactionStatus:  # fmt: skip
-        at_work, began = self._collector.state.phase == phase, self._collector.began
+        at_work = self._collector.state.phase == phase
         obstacles = self._collector.obstacles()[phase]
-        return CompactionStatus(at_work, suspended, total, began if last is None else last, kind.threshold, obstacles)
+        return CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         running = self._collector.progress()

@@ -165,13 +165,14 @@ class BookieAdminContract(SynchronousTestCase):
         before = work.collection()
         self.assertEqual((before.phase, before.forced, before.major.at_work), ("idle", False, False))
         self.assertTrue(before.directories)
-        self.assertEqual(before.major.last, before.began)
+        self.assertEqual((before.major.last, before.minor.last), (None, None))
         for major, minor in ((True, True), (False, True), (False, False)):
             work.collect(major, minor)
             self.settle()
         after = work.collection()
         self.assertEqual(after.runs - before.runs, 3)
         self.assertEqual((after.major.total, after.minor.total, after.failures), (1, 1, 0))
+        self.assertTrue(all(kind.last is not None and kind.last >= after.began for kind in (after.major, after.minor)))
 
     def test_suspension(self) -> None:
         """Major and minor compaction can be suspended and resumed separately; while suspended, they do not run."""

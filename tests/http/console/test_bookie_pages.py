@@ -122,6 +122,9 @@ class BookiePagesTests(BookieConsoleCase):
         self.assertEqual(found["collection"]["directories"][0]["directory"], DIRECTORY)
         self.assertEqual((found["collection"]["minor"]["suspended"], found["collection"]["major"]["threshold"]),
                          (True, 0.8))  # fmt: skip
+        self.assertIsNone(found["collection"]["major"]["last"], "none has run")
+        self.admin.work.last_major = 5.0
+        self.assertEqual(self.json("work")["collection"]["major"]["last"], 5.0)
         self.admin.phase = Phase.STOPPING
         self.assertIsNone(self.json("work"))
 

@@ -52,6 +52,7 @@ class _Tireless(FakeBackgroundWork):
         self.collections.append((major, minor))
         self.majors += major
         self.minors += minor and not major
+        self.last_major = self.last_minor = 2e9
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
         for name, rate in rates.items():
