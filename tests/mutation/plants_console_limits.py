@@ -427,4 +427,11 @@ PLANTS = (
         "the console does not ask the driver why it waits", _CLUSTER, "str(connection.outage())", '""', _SURVEYED,
         where="ClusterParts.outage",
     ),
+    Plant(
+        "a new bookie is asked later", _ANSWERS, "new + again", "again", _ANSWERED, where="BookieAnswers._due",
+    ),
+    Plant(
+        "nobody learns how many bookies are not counted", _CLUSTER, "len(writable) + len(silent) - len(known)", "0",
+        _SURVEYED, where="risks",
+    ),
 )

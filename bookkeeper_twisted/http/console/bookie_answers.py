@@ -85,8 +85,9 @@ class BookieAnswers:
     def _due(self, bookie_ids: Collection[str], now: float) -> list[str]:
         """Return the bookies to ask now: those never asked, and of the others those that were asked the longest ago."""
         new = [bookie_id for bookie_id in bookie_ids if bookie_id not in self._answers]
-        again = sorted((each.asked, bookie_id) for bookie_id, each in self._answers.items() if each.question is None)
-        return new + [bookie_id for asked, bookie_id in again[:MOST_AT_ONCE] if now - asked >= AGAIN]
+        asked = sorted((each.asked, bookie_id) for bookie_id, each in self._answers.items() if each.question is None)
+        again = [bookie_id for at, bookie_id in asked[:MOST_AT_ONCE] if now - at >= AGAIN]
+        return new + again
 
     def _begin(self, admin: BookKeeperAdmin, bookie_id: str, now: float) -> None:
         each = self._answers.setdefault(bookie_id, BookieAnswer(now))

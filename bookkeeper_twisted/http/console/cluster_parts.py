@@ -363,6 +363,9 @@ def risks(
     gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (_SILENT, hung)) if which]
     there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
+    unknown = len(writable) + len(silent) - len(known)
+    of_all = f"{unknown} of {unknown + len(known)} writable bookies"
+    uncounted = f"; {of_all} not counted: free space unknown" if unknown else ""
     fullest = max((total - free for total, free in known), default=0)
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
     return [
@@ -380,7 +383,8 @@ def risks(
         ),
         RiskReason(
             others > fullest,
-            f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie",
+            f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie"
+            + uncounted,
         ),
     ]  # fmt: skip
 

@@ -117,6 +117,14 @@ class ClusterTests(ConsoleClusterCase):
         row = self.read("cluster")["bookies"]["bookie-1"]
         self.assertEqual((row["why"], row["silentSince"], row["free"]), ("", None, 1 << 39))
 
+    def test_new(self) -> None:
+        """A bookie that has just joined is asked for its free space at once."""
+        self.read("cluster")
+        self.result(self.cluster.start_bookie("bookie-9"))
+        found = self.read("cluster")
+        self.assertEqual(found["bookies"]["bookie-9"]["free"], 1 << 39)
+        self.assertNotIn("not counted", found["safe"][5]["text"])
+
     def test_outage(self) -> None:
         """The driver says why the cluster cannot be read, if it knows."""
         sources = [each for each in self.parts.sources() if isinstance(each, StateSource)]
@@ -301,5 +309,10 @@ class ReasonTests(SynchronousTestCase):
         ):  # fmt: skip
             found = risks(changed, marked, enabled, auditor)
             self.assertEqual([number for number, each in enumerate(found) if not each.safe], [wrong])
+        for why in ("", "no answer"):
+            unknown = ClusterBookie("x", "writable", None, "", "", None, None, why)
+            read_only = ClusterBookie("y", "read-only", None, "", "", None, None)
+            text = risks([*rows, unknown, read_only], False, True, "a")[5].text
+            self.assertTrue(text.endswith("; 1 of 5 writable bookies not counted: free space unknown"), text)
         for ensemble, is_safe in ((2, True), (3, True), (4, False)):
             self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
