@@ -434,4 +434,14 @@ PLANTS = (
         "nobody learns how many bookies are not counted", _CLUSTER, "len(writable) + len(silent) - len(known)", "0",
         _SURVEYED, where="risks",
     ),
+    Plant(
+        "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
+        "risks(rows, marked, enabled, auditor, self._ensemble, self._unneeded)",
+        "risks(rows, marked, enabled, auditor, self._ensemble, () if marked else self._unneeded)", _SURVEYED,
+        where="ClusterParts.cluster",
+    ),
+    Plant(
+        "a bookie that is lost now may be needed for half a minute", _CLUSTER, "away != self._away", "False",
+        _SURVEYED, where="ClusterParts.cluster",
+    ),
 )

@@ -94,7 +94,7 @@ class ClusterParts:
         self._metadata: IMetadataDriver | None = None
         self._urls: dict[str, str] = {}
         self._ensemble = _USUAL_ENSEMBLE
-        self._unneeded: frozenset[str] = frozenset()
+        self._away = self._unneeded = frozenset[str]()
         self._samples = 0
         self._sampled = -SEEN_SECONDS
 
@@ -132,8 +132,10 @@ class ClusterParts:
         await self._answers.ask(admin, sorted(writable | read_only))
         if self._samples % _EVERY_URL == 0:
             self._ensemble = await newest_ensemble(admin)
-            self._unneeded = await unneeded_bookies(admin, frozenset(filter(self._is_away, states)))
             self._urls.clear()
+        away = frozenset(filter(self._is_away, states))
+        if self._samples % _EVERY_URL == 0 or away != self._away:
+            self._away, self._unneeded = away, await unneeded_bookies(admin, away)
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
@@ -143,7 +145,7 @@ class ClusterParts:
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [
                 attrs.asdict(each)
-                for each in risks(rows, marked, enabled, auditor, self._ensemble, () if marked else self._unneeded)
+                for each in risks(rows, marked, enabled, auditor, self._ensemble, self._unneeded)
             ],
         }
 

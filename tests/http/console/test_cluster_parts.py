@@ -204,7 +204,9 @@ class ClusterTests(ConsoleClusterCase):
         )
 
     def test_unneeded(self) -> None:
-        """An unavailable bookie that no ledger needs does not speak against the loss of another one."""
+        """An unavailable bookie that no ledger needs does not speak against the loss of another one, nor is it listed
+        when a needed one is lost.
+        """
         ledger_id = self.ledger(b"x")
         needed = self.bookies_of(ledger_id)[0]
         registration = self.cluster._registration
@@ -214,6 +216,13 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual(self.result(unneeded_bookies(admin, both)), {"old:1"})
         said = self.read("cluster")["safe"][0]
         self.assertEqual(said, {"safe": True, "text": "all bookies that ledgers need are there"})
+        for bookie_id in (needed, "older:1"):
+            self.result(registration.write_cookie(bookie_id, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(needed))
+        for marked in (False, True):
+            said = self.read("cluster")["safe"][0]
+            self.assertEqual(said, {"safe": False, "text": f"unavailable: {needed}"})
+            self.result(self.marks.mark(ledger_id, () if marked else (needed,), None))
         self.patch(cluster_parts, "MOST_LOOKED_AT", 0)
         self.assertEqual(self.result(unneeded_bookies(admin, both)), frozenset())
 
