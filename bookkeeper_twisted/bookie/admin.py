@@ -46,6 +46,8 @@ class BookieState:
     :ivar reasons: the reasons why the bookie is read-only or has failed, as texts; empty if it is writable and has not
         failed.
     :ivar since: for each reason, the time since which it applies, in seconds since the epoch.
+    :ivar began_before: those of the reasons that applied already when the bookie started, such as a full disk; their
+        time is that of the start, because nobody has recorded when they began.
     """
 
     phase: Phase
@@ -53,6 +55,7 @@ class BookieState:
     high_priority_writes: bool = True
     reasons: tuple[str, ...] = ()
     since: tuple[float, ...] = ()
+    began_before: frozenset[str] = frozenset()
 
 
 @attrs.frozen

@@ -2,7 +2,8 @@
 
 The first line is in Apache's format: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``.  The
 last field is ``true`` if an administrator set the status.  Apache's bookie reads only this line; our bookie adds one
-line for each reason to be read-only.  If the files in several directories differ, the newest one is valid.
+line for each reason to be read-only, with a tab and the milliseconds at which it began if these are others than those
+of the status.  If the files in several directories differ, the newest one is valid.
 """
 
 import posixpath
@@ -28,17 +29,28 @@ class BookieStatus:
     :ivar millis: when the status was set, in milliseconds since the epoch.
     :ivar manual: whether an administrator made the bookie read-only.
     :ivar reasons: why the bookie is read-only, one text for each reason.
+    :ivar since: for each reason, when it began, in milliseconds since the epoch; empty if all began with the status.
     """
 
     read_only: bool = False
     millis: int = 0
     manual: bool = False
     reasons: tuple[str, ...] = ()
+    since: tuple[int, ...] = ()
+
+    def began(self, reason: str) -> int:
+        """Return when a reason began, in milliseconds since the epoch; of one that is not known, that of the status.
+
+        :param reason: a text, one of the :attr:`reasons`, or the one that a file of Apache's bookie does not name.
+        """
+        return dict(zip(self.reasons, self.since, strict=False)).get(reason, self.millis)
 
     def encode(self) -> bytes:
         """Encode the status as the content of a status file."""
         state, manual = "READ_ONLY" if self.read_only else "READ_WRITE", "true" if self.manual else "false"
-        return "".join(f"{line}\n" for line in (f"1,{state},{self.millis},{manual}", *self.reasons)).encode()
+        began = [(reason, self.began(reason)) for reason in self.reasons]
+        reasons = [reason if at == self.millis else f"{reason}\t{at}" for reason, at in began]
+        return "".join(f"{line}\n" for line in (f"1,{state},{self.millis},{manual}", *reasons)).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
@@ -55,7 +67,17 @@ class BookieStatus:
         if millis >= _NO_TIME:
             return None
         manual = len(fields) == 3 or fields[3] == "true"
-        return cls(fields[1] == "READ_ONLY", millis, manual, tuple(reasons))
+        found = [_reason(line, millis) for line in reasons]
+        since = tuple(at for _, at in found) if any(at != millis for _, at in found) else ()
+        return cls(fields[1] == "READ_ONLY", millis, manual, tuple(reason for reason, _ in found), since)
+
+
+def _reason(line: str, millis: int) -> tuple[str, int]:
+    """Return the reason in a line of a status file, and when it began; without a time, that is ``millis``."""
+    reason, tab, text = line.rpartition("\t")
+    if not tab or not _DIGITS.fullmatch(text) or int(text) >= _NO_TIME:
+        return line, millis
+    return reason, int(text)
 
 
 def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:

@@ -238,13 +238,16 @@ class FakeBookieAdmin:
     peer: PeerDelay | None = None
     waits: tuple[PresentWait, ...] = ()
     since: float = _BEGAN
+    older_reasons: tuple[str, ...] = ()
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
     def state(self) -> BookieState:
         """Return the phase of the bookie's life, and whether and why the bookie is read-only."""
         reasons = (*self.other_reasons, *((ADMINISTRATOR,) if self.by_administrator else ()))
         since = (self.since,) * len(reasons)
-        return BookieState(self.phase, bool(reasons), self.high_priority_writes, reasons, since)
+        return BookieState(
+            self.phase, bool(reasons), self.high_priority_writes, reasons, since, frozenset(self.older_reasons)
+        )
 
     def set_read_only(self, read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request.

@@ -45,7 +45,8 @@ PLANTS = (
     ),
     Plant(
         "a reason that is given again begins again", "bookie/lifecycle/registration.py",
-        "self._reasons.setdefault(reason, self._clock.seconds())", "self._reasons[reason] = self._clock.seconds()",
+        "self._reasons.setdefault(reason, self._clock.seconds() if since is None else since)",
+        "self._reasons[reason] = self._clock.seconds()",
         ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
     ),
     Plant(

@@ -6,6 +6,7 @@ _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests
 _TIMES, _TIMED = "bookie/checkpoint_times.py", ["tests.bookie.test_checkpoint_times"]
 _PRESENT = ["tests.bookie.test_present_waits"]
 _ASKED = ["tests.http.test_parameters"]
+_RESTARTED = ["tests.bookie.lifecycle.test_service_disks"]
 _REPEATED = ["tests.http.console.test_kept_events"]
 _FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
 _FOUND = ["tests.http.console.test_events"]
@@ -233,6 +234,23 @@ PLANTS = (
     Plant(
         "the file of events grows without a bound", _FILE, "os.replace(self._path, self._path + BEFORE)", "pass", _KEPT,
         where="EventFile._write_now",
+    ),
+    Plant(
+        "an administrator's reason begins with the restart", "bookie/lifecycle/remembered_status.py",
+        "registration.set_read_only(ADMINISTRATOR, True, began)", "pass", _RESTARTED, where="RememberedStatus.restore",
+    ),
+    Plant(
+        "a later reason hides when the administrator's began", "storage/bookie_status.py",
+        "reason if at == self.millis else f'{reason}\\t{at}'", "reason", _RESTARTED, where="BookieStatus.encode",
+    ),
+    Plant(
+        "a disk is full since the restart", "bookie/lifecycle/registration.py", "self._began_before.add(reason)",
+        "pass", ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
+    ),
+    Plant(
+        "a reason that began anew may be older than the process", "bookie/lifecycle/registration.py",
+        "self._began_before.discard(reason)", "pass", ["tests.bookie.lifecycle.test_registration"],
+        where="BookieRegistration.set_read_only",
     ),
     Plant(
         "events that repeat displace the others", "http/console/kept_events.py", "before.times > 1", "False", _REPEATED,

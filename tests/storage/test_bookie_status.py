@@ -24,6 +24,16 @@ class BookieStatusTests(SynchronousTestCase):
         self.assertEqual(status.encode(), b"1,READ_ONLY,1700000000123,true\na disk is full\n")
         self.assertEqual(BookieStatus().encode(), b"1,READ_WRITE,0,false\n")
 
+    def test_since(self) -> None:
+        """A reason that is older than the status has its own time; of others, it is the time of the status."""
+        status = BookieStatus(True, 9, True, ("forced", "full"), (5, 9))
+        self.assertEqual(status.encode(), b"1,READ_ONLY,9,true\nforced\t5\nfull\n")
+        self.assertEqual(BookieStatus.parse(status.encode()), status)
+        self.assertEqual([status.began(reason) for reason in ("forced", "full", "other")], [5, 9, 9])
+        for line in ("a\tb", "a\t", "a\t" + "9" * 19, "a\t" + "9" * 99, "a\t-1"):
+            found = BookieStatus(True, 9, True, (line,))
+            self.assertEqual(BookieStatus.parse(b"1,READ_ONLY,9,true\n" + line.encode()), found)
+
     def test_parsed(self) -> None:
         """Apache's files are understood, the older form with three fields too; anything else is none."""
         self.assertEqual(BookieStatus.parse(b"1,READ_ONLY,5,false\n"), BookieStatus(True, 5, False))

@@ -257,8 +257,9 @@ class BookieAdmin:
             return BookieState(self._phase, reasons=reasons, since=since)
         mode = registration.mode
         return BookieState(
-            self._phase, mode.read_only, mode.high_priority, reasons + registration.reasons, since + registration.since
-        )
+            self._phase, mode.read_only, mode.high_priority, reasons + registration.reasons, since + registration.since,
+            registration.began_before,
+        )  # fmt: skip
 
     def set_read_only(self, read_only: bool) -> None:
         """Make the bookie read-only at the administrator's request, or withdraw this request."""

@@ -38,6 +38,8 @@ class BookieRegistration:
         self._info = BookieServiceInfo(())
         self._clock = clock
         self._reasons: dict[str, float] = {}
+        self._began_before: set[str] = set()
+        self._has_registered = False
         self._registered_as: bool | None = None
         self._telling: Deferred[None] | None = None
         self._retry: IDelayedCall | None = None
@@ -54,17 +56,29 @@ class BookieRegistration:
         """Return, for each of the :attr:`reasons`, the time since which it applies, in seconds since the epoch."""
         return tuple(self._reasons.values())
 
-    def set_read_only(self, reason: str, holds: bool) -> None:
+    @property
+    def began_before(self) -> frozenset[str]:
+        """Return those of the :attr:`reasons` that may have applied before the bookie started: :attr:`since` is the
+        time at which this process noticed them.
+        """
+        return frozenset(self._began_before)
+
+    def set_read_only(self, reason: str, holds: bool, since: float | None = None) -> None:
         """Add or remove a reason to be read-only; without any reason, the bookie is writable.
 
         :param reason: a text for administrators, which also identifies the reason.
         :param holds: True to add the reason, False to remove it.
+        :param since: when a new reason began, in seconds since the epoch; None if it begins now, or, before the first
+            registration, if nobody knows when it began.
         """
         before, was_read_only = self.reasons, self.mode.read_only
         if holds:
-            self._reasons.setdefault(reason, self._clock.seconds())
+            if reason not in self._reasons and since is None and not self._has_registered:
+                self._began_before.add(reason)
+            self._reasons.setdefault(reason, self._clock.seconds() if since is None else since)
         else:
             self._reasons.pop(reason, None)
+            self._began_before.discard(reason)
         if self.reasons == before:
             return
         read_only = self.mode.read_only = bool(self._reasons)
@@ -110,7 +124,7 @@ class BookieRegistration:
         """
         self._info = info
         await self._tell()
-        self.registered = True
+        self.registered = self._has_registered = True
         if self._registered_as is not self.mode.read_only:
             self._tell_soon()
 

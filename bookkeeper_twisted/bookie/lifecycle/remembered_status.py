@@ -39,10 +39,14 @@ class RememberedStatus:
         """
         status = await self._submit(load_status, self._fs, self._directories)
         if status.read_only and status.manual:
+            began = min(status.began(ADMINISTRATOR) / 1000, self._seconds())
+            registration.set_read_only(ADMINISTRATOR, True, began)
             admin.set_read_only(True)
-        registration.on_change = lambda: self._save(registration.reasons)
+        registration.on_change = lambda: self._save(registration)
 
-    def _save(self, reasons: Sequence[str]) -> None:
-        status = BookieStatus(bool(reasons), int(self._seconds() * 1000), ADMINISTRATOR in reasons, tuple(reasons))
+    def _save(self, registration: BookieRegistration) -> None:
+        reasons, since = registration.reasons, tuple(int(at * 1000) for at in registration.since)
+        millis = int(self._seconds() * 1000)
+        status = BookieStatus(bool(reasons), millis, ADMINISTRATOR in reasons, reasons, since)
         saving = self._submit(save_status, self._fs, self._directories, status)
         saving.addErrback(lambda failure: self._log.failure("the status could not be saved", failure))

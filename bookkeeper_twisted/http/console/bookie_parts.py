@@ -56,7 +56,8 @@ class BookieParts:
             "readOnly": state.read_only,
             "highPriorityWrites": state.high_priority_writes,
             "reasons": [
-                {"text": text, "since": since} for text, since in zip(state.reasons, state.since, strict=False)
+                {"text": text, "since": since, "atLeast": text in state.began_before}
+                for text, since in zip(state.reasons, state.since, strict=False)
             ],
             "disks": [
                 *[_disk(disk, threshold) | {"warning": disk_warning(disk)} for disk in disks],

@@ -58,6 +58,20 @@ class RegistrationTests(SynchronousTestCase):
         self.registration.set_read_only("full", False)
         self.assertEqual(self.registration.since, (6.0,))
 
+    def test_began_before(self) -> None:
+        """What holds before the registration may be older than the process, unless its beginning is known."""
+        self.clock.advance(9)
+        self.registration.set_read_only("full", True)
+        self.registration.set_read_only("kept", True, 5.0)
+        self.assertEqual((self.registration.since, self.registration.began_before), ((9.0, 5.0), {"full"}))
+        self.register()
+        self.registration.set_read_only("full", True)
+        self.registration.set_read_only("new", True)
+        self.assertEqual(self.registration.began_before, {"full"})
+        self.registration.set_read_only("full", False)
+        self.registration.set_read_only("full", True)
+        self.assertEqual(self.registration.began_before, frozenset())
+
     def test_read_only_from_the_start(self) -> None:
         """A reason that holds before the registration makes it a read-only one, and nothing is told before."""
         self.registration.set_read_only("forced", True)

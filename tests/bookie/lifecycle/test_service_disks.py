@@ -30,6 +30,25 @@ class DirectoryTests(StepTestCase):
             self.settle(executor)
             self.successResultOf(stopping)
 
+    def test_persisted_time(self) -> None:
+        """After restarts, a bookie is read-only since an administrator has set it so, also if a disk is full since."""
+        reactor = self.world.reactor
+        service, executor = self.start(persist_bookie_status_enabled=True)
+        reactor.advance(5)
+        service.admin.set_read_only(True)
+        set_at = reactor.seconds()
+        for full in (True, False):
+            reactor.advance(100)
+            stopping = service.stop()
+            self.settle(executor)
+            self.successResultOf(stopping)
+            self.patch(self.world.disk, "usage", lambda path, full=full: (100 << 40, (4 if full else 90) << 40))
+            service, executor = self.start(persist_bookie_status_enabled=True)
+            state = service.admin.state()
+            self.assertAlmostEqual(state.since[0], set_at, 2)
+            self.assertEqual(len(state.reasons), 1 + full)
+            self.assertEqual(state.began_before, {"a disk is full"} if full else frozenset())
+
     def test_vanished_ledger_directory(self) -> None:
         """A ledger directory that is gone makes the bookie read-only, for recovery adds too, until it is back."""
         service, executor = self.start(disk_check_interval=1000)

@@ -46,7 +46,10 @@ class BookiePagesTests(BookieConsoleCase):
         """Why the bookie is read-only, and since when each reason holds."""
         self.assertEqual((self.json("bookie")["readOnly"], self.json("bookie")["reasons"]), (False, []))
         self.admin.other_reasons, self.admin.since = ("a disk is full",), 1234.5
-        self.assertEqual(self.json("bookie")["reasons"], [{"text": "a disk is full", "since": 1234.5}])
+        expected = {"text": "a disk is full", "since": 1234.5, "atLeast": False}
+        self.assertEqual(self.json("bookie")["reasons"], [expected])
+        self.admin.older_reasons = ("a disk is full",)
+        self.assertEqual(self.json("bookie")["reasons"], [expected | {"atLeast": True}])
 
     def test_disks(self) -> None:
         """Each disk has its growth and the days until it is full, if they are known."""

@@ -55,6 +55,9 @@ export function unread(state, name) {
 /** The state of a bookie: one that does not answer is not what its registration says. */
 export const stateOf = (row) => (row.why ? "does not answer" : row.state);
 
+/** A reason to be read-only, and since when it holds; one that held at the start of the bookie may be older. */
+export const reason = (each) => `${each.text}, since ${each.atLeast ? "at least " : ""}${ago(each.since)}`;
+
 /** When a disk is full, by the growth of which time, with a warning if something else of it is used up. */
 export const days = (disk) =>
   untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "") + (disk.warning ? `, ${disk.warning}` : "");

@@ -2,7 +2,7 @@
 
 import { send } from "/console/connection.js";
 import { h, part, picture, smallTable, svg } from "/console/elements.js";
-import { ago, bytes, count, days, millis, percent, time } from "/console/format.js";
+import { bytes, count, days, millis, percent, reason, time } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const KEPT_GROUPS = 600,
@@ -88,7 +88,7 @@ export const bookie = {
 };
 
 function stateOf(own) {
-  const reasons = own.reasons.map((each) => h("li", { class: "bad" }, `${each.text}, since ${ago(each.since)}`));
+  const reasons = own.reasons.map((each) => h("li", { class: "bad" }, reason(each)));
   return [
     h(
       "p",

@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, bytes, count, days, percent, stateOf, unread } from "/console/format.js";
+import { ago, bytes, count, days, percent, reason, stateOf, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const mostBecause = ({ blockers }) =>
@@ -16,7 +16,7 @@ const QUESTIONS = [
       !bookie
         ? ""
         : bookie.reasons.length
-          ? bookie.reasons.map((each) => `${each.text}, since ${ago(each.since)}`).join("; ")
+          ? bookie.reasons.map(reason).join("; ")
           : "it is not",
     "bookie",
   ],
@@ -145,7 +145,7 @@ const itsConsole = (row) => h("a", { href: `${row.url}/console#/bookie` }, "its 
 const noAnswer = (row) => (row.why ? `registered as ${row.state}; ${row.why} ` : "");
 
 const ownRow = (own) =>
-  [...own.reasons.map((each) => `${each.text}, since ${ago(each.since)}`), ...own.disks.map(days)].join("; ");
+  [...own.reasons.map(reason), ...own.disks.map(days)].join("; ");
 
 const ORDER = ["unavailable", "does not answer", "read-only", "writable"];
 const byName = new Intl.Collator("en", { numeric: true });
