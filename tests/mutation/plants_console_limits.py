@@ -253,6 +253,10 @@ PLANTS = (
         where="BookieRegistration.set_read_only",
     ),
     Plant(
+        "damage found by a scrub is an event of the space", "http/console/events.py",
+        "'bookie.maintenance.known_damage': 'scrub'", "'bookie.maintenance.known_damage': 'space'", _FOUND, where="",
+    ),
+    Plant(
         "events that repeat displace the others", "http/console/kept_events.py", "before.times > 1", "False", _REPEATED,
         where="KeptEvents.append",
     ),

@@ -45,7 +45,8 @@ EVENTS_A_PAGE = 500
 _PACKAGE = "bookkeeper_twisted."
 _KINDS: Mapping[str, str] = {
     "bookie.lifecycle.registration": "state", "bookie.lifecycle.disk_monitor": "disk", "bookie.lifecycle": "bookie",
-    "bookie.maintenance.scrubber": "scrub", "bookie.maintenance": "space", "bookie.checkpoint": "disk",
+    "bookie.maintenance.scrubber": "scrub", "bookie.maintenance.known_damage": "scrub",
+    "bookie.maintenance.damaged_ledger_marker": "scrub", "bookie.maintenance": "space", "bookie.checkpoint": "disk",
     "bookie.group_commit": "disk", "storage": "disk", "autorecovery": "repair", "metadata": "metadata",
     "http": "change", "limits": "limits", "embedding": "bookie",
 }  # fmt: skip

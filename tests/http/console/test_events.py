@@ -48,6 +48,8 @@ class EventLogTests(HttpCase):
             "bookie.checkpointer.Checkpointer", "bookie.checkpoint_times.CheckpointTimes",
         )  # fmt: skip
         self.assertEqual(found, ["state", "disk", "bookie", "space", "repair", "change", "disk", "disk"])
+        damage = ("scrubber", "known_damage", "damaged_ledger_marker")
+        self.assertEqual(self.kinds(*(f"bookie.maintenance.{name}" for name in damage)), ["scrub"] * 3)
         self.assertEqual(self.kinds("bookie.requests.slow_requests", "protocol.server.x", level=LogLevel.error), [])
         self.assertEqual((self.kinds("client.x"), self.kinds("client.x", level=LogLevel.warn)), ([], ["other"]))
         self.assertEqual(self.kinds("bookie.lifecycle.admin", level=LogLevel.debug), [])
