@@ -407,6 +407,24 @@ PLANTS = (
         ["tests.bookie.maintenance.test_garbage_collector"], where="Compactor._advance",
     ),
     Plant(
+        "a decommission waits for a time that is past", "http/console/bookie_parts.py", "without_past(reason, now)",
+        "reason", _BOOKIE_PAGES, where="_remaining",
+    ),
+    Plant(
+        "a ledger waits for a time that is past", _CLUSTER, "without_past(text, self._seconds())", "text", _SURVEYED,
+        where="ClusterParts.repair",
+    ),
+    Plant(
+        "the other ledgers of a decommission are not told", "autorecovery/replication/lock_reasons.py",
+        "not _HELD.search(reason)", "False", _BOOKIE_PAGES, where="obstacle_of",
+    ),
+    Plant(
+        "nobody knows when the ledgers of a decommission were read", "autorecovery/operations/decommission.py",
+        "Remaining(blockers, max(before.found, len(blockers)), read_at=began)",
+        "Remaining(blockers, max(before.found, len(blockers)))", ["tests.autorecovery.operations.test_decommission"],
+        where="Decommission._remaining",
+    ),
+    Plant(
         "nobody knows when a repair ends", "autorecovery/interfaces.py",
         "(now - self.began) * left / self.copied if self.copied else None", "None", ["tests.autorecovery.test_service"],
         where="CopyProgress.eta",

@@ -42,11 +42,13 @@ class Remaining:
     :ivar found: the largest number of remaining ledgers since the decommission began.
     :ivar unreachable: why the metadata store could not be reached, so that the other attributes are those of the last
         check that succeeded, or empty; an empty text if it was reached.
+    :ivar read_at: when the check began that found these ledgers, in seconds of the clock; None before the first.
     """
 
     blockers: Mapping[int, str]
     found: int
     unreachable: str = ""
+    read_at: float | None = attrs.field(default=None, eq=False)
 
 
 async def when_reachable(
@@ -129,6 +131,7 @@ class Decommission:
 
         :param before: the result of the last call.
         """
+        began = self._clock.seconds()
         try:
             ledger_ids = sorted(self._needing) if self._is_listed else self._ledgers.ledger_ids()
             await for_each(ledger_ids, self._look, _AT_ONCE)
@@ -137,7 +140,7 @@ class Decommission:
             blockers = await self._blockers()
         except MetadataUnavailableError as error:
             return attrs.evolve(before, unreachable=str(error))
-        return Remaining(blockers, max(before.found, len(blockers)))
+        return Remaining(blockers, max(before.found, len(blockers)), read_at=began)
 
     async def check(self) -> None:
         """Check that the ledgers of the bookie can be copied, and trigger the audit.

@@ -17,6 +17,7 @@ _STATES = {
 }
 
 _HELD = re.compile(r": (?:left to its writer|waits) until (\d{4}-\d\d-\d\dT[\d:]+Z)")
+_TRIED = re.compile(r"(?<=: cannot be repaired, tried again )at (\d{4}-\d\d-\d\dT[\d:]+Z)")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:-\d+)?(?![\w.:/-]*\w)")
 _WORKER = re.compile(r"\b(held|being repaired) by \S+?(?=: |$)")
@@ -51,10 +52,24 @@ def blocker_of(text: str) -> str:
     return f"held by {text}" if ": " in text else f"being repaired by {text}"
 
 
+def without_past(text: str, now: float) -> str:
+    """Return the ``text`` of a replication lock, or a reason with it, without a time that is past.
+
+    When the time of a ledger has come, the ledger waits for a free worker, but the text of its lock stays.
+
+    :param now: the present time, in seconds since the epoch.
+    """
+    for pattern, present in ((_HELD, ": waits for a free worker"), (_TRIED, "soon")):
+        found = pattern.search(text)
+        if found and datetime.strptime(found[1], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() <= now:
+            text = text[: found.start()] + present + text[found.end() :]
+    return text
+
+
 def obstacle_of(blockers: Mapping[int, str]) -> str:
     """Return why nobody can say when a decommission ends, or before which time it does not; else an empty text.
 
-    :param blockers: for each ledger that it waits for, the reason.
+    :param blockers: for each ledger that it waits for, the reason, without times that are past.
     """
     impossible = [ledger_id for ledger_id, reason in blockers.items() if ": cannot be repaired, " in reason]
     if impossible:
@@ -64,7 +79,9 @@ def obstacle_of(blockers: Mapping[int, str]) -> str:
         )
     times = [found[1] for reason in blockers.values() if (found := _HELD.search(reason))]
     if times:
-        return f"does not end before {max(times)}: {len(times)} ledgers wait for their times"
+        others = {ledger_id: kind_of(reason) for ledger_id, reason in blockers.items() if not _HELD.search(reason)}
+        kinds = "".join(f"; {len(ids)} more: {others[ids[0]]}" for _, ids in by_kind(others))
+        return f"does not end before {max(times)}: {len(times)} ledgers wait for their times{kinds}"
     return ""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ...autorecovery.operations.decommission import Remaining
-from ...autorecovery.replication.lock_reasons import by_kind, kind_of, obstacle_of
+from ...autorecovery.replication.lock_reasons import by_kind, kind_of, obstacle_of, without_past
 from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
@@ -161,21 +161,23 @@ def _remaining(
     If some of the ledgers cannot be repaired, or wait for a time or for their writers, there is a text about the end
     instead of the seconds.
     """
-    left, done = len(remaining.blockers), remaining.found - len(remaining.blockers)
-    seconds, obstacle = now - operation.began, obstacle_of(remaining.blockers)
+    blockers = {ledger_id: without_past(reason, now) for ledger_id, reason in remaining.blockers.items()}
+    left, done = len(blockers), remaining.found - len(blockers)
+    seconds, obstacle = now - operation.began, obstacle_of(blockers)
     recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
-    names = {f"replication of ledger {ledger_id}" for ledger_id in remaining.blockers}
+    names = {f"replication of ledger {ledger_id}" for ledger_id in blockers}
     least = max([job.eta for job in jobs if job.name in names and job.eta is not None], default=0.0)
     eta = max(seconds * left / done, recent, least) if done and not obstacle else None
     return {
         "found": remaining.found,
         "left": left,
+        "readAt": remaining.read_at,
         "unreachable": remaining.unreachable,
         "eta": _rounded(eta),
         "obstacle": obstacle,
         "blockers": [
             {"kind": kind_of(example), "reason": example, "count": len(ids), "ledgers": ids[:_SHOWN_LEDGERS]}
-            for example, ids in by_kind(remaining.blockers)[:_SHOWN_KINDS]
+            for example, ids in by_kind(blockers)[:_SHOWN_KINDS]
         ],
     }
 

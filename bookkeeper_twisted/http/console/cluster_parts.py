@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
-from ...autorecovery.replication.lock_reasons import by_kind, reason_of
+from ...autorecovery.replication.lock_reasons import by_kind, reason_of, without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
@@ -198,6 +198,7 @@ class ClusterParts:
         locks, enabled, auditor = await autorecovery.recovering(), await autorecovery.is_enabled(), (
             await autorecovery.auditor()
         )
+        locks = {ledger_id: without_past(text, self._seconds()) for ledger_id, text in locks.items()}
         rows: list[dict[str, object]] = []
         count, further = 0, []
         async for ledger_id in metadata.underreplication.marked_ledgers():

@@ -124,6 +124,7 @@ class DecommissionTests(ClusterCase):
             self.do(self.driver.underreplication.remove_mark(ledger_id, 0))
         self.pass_time(2)
         self.assertEqual(self.successResultOf(done), Remaining({}, 3))
+        self.assertEqual([look.read_at for look in self.looks], [0.0, 2.0, 4.0, 6.0, 8.0])
 
     def test_come_back(self) -> None:
         """If the bookie comes back, its decommission fails, as it may get entries again."""

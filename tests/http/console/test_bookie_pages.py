@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.autorecovery.operations.decommission import OPEN, UNMARKED, Remaining
+from bookkeeper_twisted.autorecovery.operations.decommission import MARKED, OPEN, UNMARKED, Remaining
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogFile, Phase, WorkProgress
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, PresentWait, SlowRequest
@@ -230,13 +230,41 @@ class BookiePartsTests(BookieConsoleCase):
         never = "held by h: cannot be repaired, tried again at 2026-11-27T18:00:00Z: no bookie has entry 5"
         for blockers, obstacle in (
             ({1: held, 2: later, 3: UNMARKED},
-             "does not end before 2026-11-27T19:00:00Z: 2 ledgers wait for their times"),
+             f"does not end before 2026-11-27T19:00:00Z: 2 ledgers wait for their times; 1 more: {UNMARKED}"),
             ({1: held, 2: never}, "cannot end: 1 ledgers cannot be repaired, as ledger 2: no bookie has entry 5"),
         ):  # fmt: skip
             operation.note(Remaining(blockers, 60), 20.0)
             (found,) = operations_value({"d": operation}, 25.0)
             assert isinstance(found, dict)
             self.assertEqual((found["obstacle"], found["eta"]), (obstacle, None))
+
+    def test_past_time(self) -> None:
+        """A time that is past is not shown: its ledger waits for a free worker, and the end follows from the speed."""
+        operation = RunningOperation("decommission of bookie b", 0.0)
+        never = "held by h: cannot be repaired, tried again at 1970-01-01T00:00:50Z: no bookie has entry 5"
+        held = {n: f"held by h: {text} until 1970-01-01T00:00:{40 + n}Z: b:2 is slow"
+                for n, text in enumerate(("waits", "left to its writer"))}  # fmt: skip
+        operation.note(Remaining(held | {2: MARKED}, 6, read_at=39.0), 40.0)
+        for now, obstacle, eta, kinds in (
+            (39.0, f"does not end before 1970-01-01T00:00:41Z: 2 ledgers wait for their times; 1 more: {MARKED}", None,
+             ["held by a worker: waits until a time: b:2 is slow",
+              "held by a worker: left to its writer until a time: b:2 is slow", MARKED]),
+            (40.0, f"does not end before 1970-01-01T00:00:41Z: 1 ledgers wait for their times; "
+             f"1 more: held by a worker: waits for a free worker: b:2 is slow; 1 more: {MARKED}", None,
+             ["held by a worker: waits for a free worker: b:2 is slow",
+              "held by a worker: left to its writer until a time: b:2 is slow", MARKED]),
+            (41.0, "", 41.0, ["held by a worker: waits for a free worker: b:2 is slow", MARKED]),
+        ):  # fmt: skip
+            (found,) = operations_value({"d": operation}, now)
+            assert isinstance(found, dict)
+            self.assertEqual((found["obstacle"], found["eta"], found["readAt"]), (obstacle, eta, 39.0))
+            self.assertEqual([each["kind"] for each in found["blockers"]], kinds)
+        for now, present in ((49.0, "at a time"), (50.0, "soon")):
+            operation.note(Remaining({1: never}, 6), 40.0)
+            (found,) = operations_value({"d": operation}, now)
+            assert isinstance(found, dict)
+            self.assertIn(f"tried again {present}: no bookie", found["blockers"][0]["kind"])
+            self.assertIn("cannot end: 1 ledgers", found["obstacle"])
 
     def test_slower(self) -> None:
         """A decommission that makes no progress ends later, and not before the repairs of its ledgers."""

@@ -240,6 +240,17 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (ledger_id, bookies[:2], 7.0, 0))
         self.assertIn("no replication worker is at work", found["limit"])
 
+    def test_past_time(self) -> None:
+        """A locked ledger whose time has come waits for a free worker."""
+        ledger_id = self.ledger(b"x")
+        self.result(self.marks.mark(ledger_id, ("bookie-0",), None))
+        self.result(self.marks.lock(ledger_id, "h: waits until 1970-01-01T00:00:09Z: bookie-1 is slow"))
+        for seconds, text in ((8, "waits until 1970-01-01T00:00:09Z"), (1, "waits for a free worker")):
+            self.clock.advance(seconds)
+            found = self.read("repair")
+            self.assertEqual(found["ledgers"][0]["lock"], f"h: {text}: bookie-1 is slow")
+            self.assertEqual(found["limit"], "1 of 1 locked ledgers wait: bookie-1 is slow")
+
     def test_many(self) -> None:
         """Marks beyond a bound are counted alone; a mark of a deleted ledger is left out."""
         for number in range(MOST_MARKS + 5):

@@ -62,7 +62,7 @@ function operationsOf(operations) {
         ? ": at work"
         : each.unreachable
         ? h("span", { class: "warn" }, `: waits for the metadata store, and continues when it is back: ${each.unreachable}`)
-        : `: ${count(each.left)} of ${count(each.found)} ledgers are left, ${each.obstacle || endsIn(each.eta)} `,
+        : `: ${count(each.left)} of ${count(each.found)} ledgers are left${readAt(each)}, ${each.obstacle || endsIn(each.eta)} `,
       each.found && !each.failure ? bar(each.found - each.left, each.found, each.name) : null,
     ),
     each.blockers?.length && !each.failure
@@ -106,6 +106,8 @@ function replicationOf(jobs) {
     jobs.slice(0, SHOWN_JOBS),
   );
 }
+
+const readAt = (operation) => (operation.readAt ? `, as read at ${ago(operation.readAt)}` : "");
 
 const endsIn = (eta) =>
   eta === null || eta === undefined ? "when it ends is not known" : `ends in ${duration(eta)}`;
