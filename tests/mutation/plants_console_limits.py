@@ -407,6 +407,14 @@ PLANTS = (
         ["tests.bookie.maintenance.test_garbage_collector"], where="Compactor._advance",
     ),
     Plant(
+        "the limits of other workers seem to be known", _CLUSTER, "not elsewhere", "True", _SURVEYED,
+        where="repair_limit",
+    ),
+    Plant(
+        "the limits of this worker seem to be unknown", _CLUSTER,
+        'f"replication of ledger {ledger_id}" not in own', "True", _SURVEYED, where="ClusterParts._elsewhere",
+    ),
+    Plant(
         "a decommission waits for a time that is past", "http/console/bookie_parts.py", "without_past(reason, now)",
         "reason", _BOOKIE_PAGES, where="_remaining",
     ),

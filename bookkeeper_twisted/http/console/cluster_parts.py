@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -199,6 +200,7 @@ class ClusterParts:
             await autorecovery.auditor()
         )
         locks = {ledger_id: without_past(text, self._seconds()) for ledger_id, text in locks.items()}
+        elsewhere = self._elsewhere(locks)
         rows: list[dict[str, object]] = []
         count, further = 0, []
         async for ledger_id in metadata.underreplication.marked_ledgers():
@@ -219,7 +221,9 @@ class ClusterParts:
         return {
             "enabled": enabled, "auditor": auditor, "count": count, "unavailable": len(unavailable),
             "lookedAt": min(count, MOST_LOOKED_AT), "ledgers": rows,
-            "limit": repair_limit(count, locks, enabled, auditor, len(writable), self._waiting()),
+            "limit": repair_limit(count, locks, enabled, auditor, len(writable), self._waiting(), elsewhere),
+            "elsewhere": elsewhere,
+            "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
         }  # fmt: skip
 
     async def _marked(
@@ -235,6 +239,16 @@ class ClusterParts:
             "lock": lock, "replicas": live_replicas(metadata, registered), "state": metadata.state.name,
             "reason": mark_reason(mark, lock, registered),
         }  # fmt: skip
+
+    def _elsewhere(self, locks: Mapping[int, str]) -> list[str]:
+        """Return the hosts of other workers that are repairing ledgers: their speed limits are unknown here.
+
+        :param locks: the text in each replication lock, by ledger id.
+        """
+        limits = self._limits()
+        own = {job.name for job in limits.limits().jobs} if limits is not None else set()
+        others = [text for ledger_id, text in locks.items() if f"replication of ledger {ledger_id}" not in own]
+        return sorted({text for text in others if not reason_of(text)})
 
     def _waiting(self) -> str:
         """Return name and limit of the limiter for which most requests of replication wait; empty if none waits."""
@@ -426,7 +440,8 @@ def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: froze
 
 
 def repair_limit(
-    count: int, locks: Mapping[int, str], enabled: bool, auditor: str | None, writable: int, waiting: str
+    count: int, locks: Mapping[int, str], enabled: bool, auditor: str | None, writable: int, waiting: str,
+    elsewhere: Collection[str] = (),
 ) -> str:  # fmt: skip
     """Return a text that says what limits the speed of the repair of underreplicated ledgers.
 
@@ -436,6 +451,7 @@ def repair_limit(
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param writable: number of writable bookies.
     :param waiting: the speed limit for which replication waits in this process; empty if there is none.
+    :param elsewhere: hosts of other processes that are repairing ledgers, whose speed limits are unknown here.
     """
     if not count:
         return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
@@ -452,7 +468,18 @@ def repair_limit(
     if not locks:
         without = "; no auditor is elected" if auditor is None else ""
         return f"no replication worker is at work: does a process run autorecovery?{without}"
-    return f"the workers: {len(locks)} of {count} ledgers are being repaired, onto {writable} writable bookies"
+    known = f"the workers: {len(locks)} of {count} ledgers are being repaired, onto {writable} writable bookies"
+    if not elsewhere:
+        return known
+    return (
+        f"{known}; a speed limit of a worker is known to the console of its own process alone, here one on "
+        f"{', '.join(elsewhere)}"
+    )
+
+
+def _hosts(bookie_id: str, url: str) -> set[str | None]:
+    """Return the names under which the host of a bookie may be known: that of its id, and that in its HTTP ``url``."""
+    return {bookie_id.rpartition(":")[0], urlsplit(url).hostname}
 
 
 def _url(info: BookieServiceInfo) -> str:

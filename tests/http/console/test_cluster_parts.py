@@ -21,7 +21,7 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     unneeded_bookies,
 )
 from bookkeeper_twisted.http.console.sources import StateSource
-from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
@@ -40,7 +40,10 @@ class ClusterTests(ConsoleClusterCase):
     def setUp(self) -> None:
         super().setUp()
         self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
-        limits = SpeedLimits(self.throttles, AdaptiveThrottles(self.clock, self.throttles, lambda: None))
+        self.jobs: list[RunningJob] = []
+        limits = SpeedLimits(
+            self.throttles, AdaptiveThrottles(self.clock, self.throttles, lambda: None), lambda: self.jobs
+        )  # fmt: skip
         self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
 
     def begin(self, name: str) -> "Deferred[object]":
@@ -281,6 +284,26 @@ class ClusterTests(ConsoleClusterCase):
             self.throttles.get("replication-read").acquire().addErrback(lambda _: None)
         self.assertEqual(self.read("repair")["limit"], "the speed limit replication-read (1 entries/s)")
 
+    def test_elsewhere(self) -> None:
+        """The limits of other processes are unknown: the consoles on the hosts of those at work are named."""
+        registration = self.cluster._registration
+        for number, host in ((1, "10.0.0.9"), (2, "10.0.0.8")):
+            info = BookieServiceInfo((Endpoint("h", host, 8080, "http"),))
+            self.result(registration.register_bookie(f"bookie-{number}", False, info))
+        self.read("cluster")
+        for number, holder in enumerate(("own", "10.0.0.9", "10.0.0.8: waits until noon: slow")):
+            self.result(self.marks.mark(number, ("bookie-0",), None))
+            self.result(self.marks.lock(number, holder))
+        self.jobs = [RunningJob("replication of ledger 0", "repairing", "", 0.0)]
+        self.assertEqual(self.read("repair")["consoles"], ["http://10.0.0.9:8080"])
+        self.result(self.marks.unlock(2))
+        self.assertTrue(self.read("repair")["limit"].endswith("process alone, here one on 10.0.0.9"))
+        self.result(self.marks.unlock(1))
+        found = self.read("repair")
+        self.assertEqual(found["consoles"], [])
+        self.assertIn("1 of 3 ledgers are being repaired, onto 4 writable bookies", found["limit"])
+        self.assertNotIn("process", found["limit"])
+
 
 class ReasonTests(SynchronousTestCase):
     """Sentences for an operator."""
@@ -314,6 +337,9 @@ class ReasonTests(SynchronousTestCase):
             ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
             ((5, {1: "h"}, True, "a", 3, ""),
              "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
+            ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
+             "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; a speed limit of a worker is "
+             "known to the console of its own process alone, here one on h, i"),
         ):  # fmt: skip
             self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
 

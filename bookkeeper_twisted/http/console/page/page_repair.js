@@ -6,6 +6,14 @@ import { ago, count, unavailable } from "/console/format.js";
 
 const API = "/api/v1/autorecovery";
 
+/** Links to the consoles of bookies on the hosts of workers: their speed limits are known there alone. */
+const consolesOf = ({ consoles, elsewhere }) =>
+  consoles?.length
+    ? consoles.map((url) => [" ", h("a", { href: `${url}/console#/repair` }, url)])
+    : elsewhere?.length
+    ? [" ", h("a", { href: "#/bookies" }, "the consoles of all bookies")]
+    : [];
+
 export const repair = {
   title: "Repair",
   open(root, { act }) {
@@ -13,7 +21,7 @@ export const repair = {
       if (!value) return h("p", { class: "quiet" }, "waiting for the cluster");
       return [
         facts([
-          ["What limits the repair?", h("strong", { id: "limit" }, value.limit)],
+          ["What limits the repair?", [h("strong", { id: "limit" }, value.limit), ...consolesOf(value)]],
           ["autorecovery", value.enabled ? "enabled" : h("span", { class: "bad" }, "DISABLED")],
           ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected")],
           ["under-replicated", count(value.count)],
