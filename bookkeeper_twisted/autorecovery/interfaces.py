@@ -1,6 +1,6 @@
 """The interface of the checker of ledgers, and the status of a ledger that a replication worker has locked."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import attrs
 from zope.interface import Interface
@@ -64,13 +64,22 @@ class CopyProgress:
         left = max(self.entries - self.copied, 0)
         return (now - self.began) * left / self.copied if self.copied else None
 
-    def seconds_at(self, limit: Rate) -> float:
+    def left(self) -> tuple[int, float]:
+        """Return the number of copies that are left, and of their bytes; the latter is 0 before the first copy."""
+        left = max(self.entries - self.copied, 0)
+        return left, left * self.n_bytes / self.copied if self.copied else 0.0
+
+    def seconds_at(self, limit: Rate, beside: Sequence["CopyProgress"] = ()) -> float:
         """Return the seconds that the copies that are left take at a speed ``limit``; 0 if it does not limit them.
 
         Before the first copy, the size of the entries is unknown, and only the limit of entries counts.
+
+        :param beside: the progress of all repairs that use the limit now, this one included.  Each of them gets the
+            same share of the limit until it ends.
         """
-        left = max(self.entries - self.copied, 0)
-        return limit.seconds(left, left * self.n_bytes / self.copied if self.copied else 0)
+        entries, n_bytes = self.left()
+        lefts = [job.left() for job in beside or (self,)]
+        return limit.seconds(sum(min(each[0], entries) for each in lefts), sum(min(each[1], n_bytes) for each in lefts))
 
 
 @attrs.frozen

@@ -1,6 +1,6 @@
 """Autorecovery in one process: the auditor with its election, and the replication worker."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -15,7 +15,7 @@ from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
 from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
-from .interfaces import LedgerStatus
+from .interfaces import CopyProgress, LedgerStatus
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from .presence import Presence
@@ -99,8 +99,8 @@ class AutoRecovery:
         reads, writes = throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE)
         self.limits = SpeedLimits(
             throttles, self.adaptive,
-            lambda: [job_of(each, clock.seconds(), reads.rate, writes.rate) for each in self.worker.status()],
-        )  # fmt: skip
+            lambda: jobs_of(self.worker.status(), clock.seconds(), reads.rate, writes.rate),
+        )
         self._services = config.auto_recovery_services
 
     def start(self) -> None:
@@ -134,16 +134,24 @@ class AutoRecovery:
         self.adaptive.stop()
 
 
-def job_of(status: LedgerStatus, now: float, *limits: Rate) -> RunningJob:
-    """Describe the repair of a ledger as a running job, to be shown to an operator.
+def jobs_of(statuses: Sequence[LedgerStatus], now: float, *limits: Rate) -> list[RunningJob]:
+    """Describe the repairs of a worker as running jobs, to be shown to an operator.
 
+    :param statuses: all ledgers that the worker has locked.
     :param now: the time, in seconds of the worker's clock.
-    :param limits: the speed limits in force; the job does not end before they allow it.
+    :param limits: the speed limits in force, which the repairs share; no job ends before they allow it.
     """
+    beside = [status.progress for status in statuses if status.progress is not None]
+    return [_job_of(status, now, limits, beside) for status in statuses]
+
+
+def _job_of(
+    status: LedgerStatus, now: float, limits: Sequence[Rate], beside: Sequence[CopyProgress]
+) -> RunningJob:  # fmt: skip
     name, progress = f"replication of ledger {status.ledger_id}", status.progress
     if progress is None:
         return RunningJob(name, status.state, status.reason, status.since)
-    eta, at_limits = progress.eta(now), max(map(progress.seconds_at, limits), default=0.0)
+    eta, at_limits = progress.eta(now), max([progress.seconds_at(limit, beside) for limit in limits], default=0.0)
     return RunningJob(
         name, status.state, status.reason, status.since, progress.done, progress.fragments, progress.n_bytes,
         max(eta or 0.0, at_limits) if at_limits else eta,

@@ -12,7 +12,7 @@ from bookkeeper_twisted.autorecovery.service import (
     Identity,
     checker_settings,
     copy_settings,
-    job_of,
+    jobs_of,
     throttle_rates,
     worker_settings,
 )
@@ -85,12 +85,22 @@ class AutoRecoveryTests(RecoveryCase):
         """A repair ends by its speed so far, but not before the speed limits in force allow it."""
         progress = CopyProgress(0.0, 1, 0, 20)
         status = LedgerStatus(7, "repairing", "", 0, 0.0, None, progress)
-        self.assertIsNone(job_of(status, 1.0, Rate()).eta)
-        self.assertEqual(job_of(status, 1.0, Rate(), Rate(2)).eta, 10.0)
+        self.assertIsNone(jobs_of([status], 1.0, Rate())[0].eta)
+        self.assertEqual(jobs_of([status], 1.0, Rate(), Rate(2))[0].eta, 10.0)
         progress.count(10, 1000)
-        self.assertEqual(job_of(status, 5.0).eta, 5.0)
-        self.assertEqual(job_of(status, 5.0, Rate(bytes=10_000)).eta, 5.0)
-        self.assertEqual(job_of(status, 5.0, Rate(bytes=1)).eta, 1000.0)
+        self.assertEqual(jobs_of([status], 5.0)[0].eta, 5.0)
+        self.assertEqual(jobs_of([status], 5.0, Rate(bytes=10_000))[0].eta, 5.0)
+        self.assertEqual(jobs_of([status], 5.0, Rate(bytes=1))[0].eta, 1000.0)
+
+    def test_shared_limit(self) -> None:
+        """Repairs that share a limit get the same share of it until they end; ledgers that wait get none."""
+        repairs = []
+        for ledger_id, entries in enumerate((20, 40, 120)):
+            progress = CopyProgress(0.0, 1, 0, entries)
+            progress.count(10, 1000)
+            repairs.append(LedgerStatus(ledger_id, "repairing", "", 0, 0.0, None, progress))
+        jobs = jobs_of([*repairs, LedgerStatus(9, "waiting", "", 1, 0.0, 50.0)], 0.0, Rate(), Rate(10, 500))
+        self.assertEqual([job.eta for job in jobs], [6.0, 14.0, 30.0, None])
 
     def test_delay(self) -> None:
         """A bookie that is back within its delay has nothing copied."""

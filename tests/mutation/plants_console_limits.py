@@ -86,7 +86,11 @@ PLANTS = (
     Plant(
         "a repair seems to end before its limit allows it", "autorecovery/service.py",
         "max(eta or 0.0, at_limits) if at_limits else eta", "eta", ["tests.autorecovery.test_service"],
-        where="job_of",
+        where="_job_of",
+    ),
+    Plant(
+        "each of two repairs has the whole limit", "autorecovery/interfaces.py", "beside or (self,)", "(self,)",
+        ["tests.autorecovery.test_service"], where="CopyProgress.seconds_at",
     ),
     Plant(
         "a decommission that waits seems to end", "http/console/bookie_parts.py", "done and not obstacle", "done",
