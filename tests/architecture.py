@@ -134,7 +134,7 @@ DOORS: dict[str, frozenset[str]] = {
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),
     "protocol/direct_transport.py": frozenset({"fcntl"}),
-    "http/console/event_file.py": frozenset({"os"}),
+    "http/console/history/event_file.py": frozenset({"os"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),
     "sqlite_files.py": frozenset({"os"}),
     "metadata/embedded/sqlite_reserve.py": frozenset({"os", "fcntl"}),

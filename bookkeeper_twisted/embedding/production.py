@@ -135,7 +135,7 @@ def _make_site(
     from ..client.sanity import OneBookie, check_bookie
     from ..config.client import ClientConfig
     from ..http.cluster_api import SharedClient
-    from ..http.console.event_file import EventFile
+    from ..http.console.history.event_file import EventFile
     from ..http.hosts import HostNames
     from ..http.site import make_site
 

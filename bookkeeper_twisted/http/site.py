@@ -19,7 +19,7 @@ from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
 from .channel import BoundedSite
 from .cluster_api import ClusterApi, SharedClient
 from .console.assembly import CONSOLE_ROUTES, Console
-from .console.event_file import EventFile
+from .console.history.event_file import EventFile
 from .hosts import HostNames
 from .limits_api import ConfigurationApi, LimitsApi, LogLevelsApi, limits_of_autorecovery, limits_of_bookie
 from .metrics_page import MetricsPage

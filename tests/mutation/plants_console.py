@@ -9,7 +9,7 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 _STREAMED = ["tests.http.console.test_stream"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
-_EVENTS = "http/console/events.py"
+_EVENTS = "http/console/history/events.py"
 
 PLANTS = (
     Plant(
@@ -131,7 +131,7 @@ PLANTS = (
     ),
     Plant(
         "a number in an event has no format", _EVENTS,
-        'name != "log_flattened"', "True", ["tests.http.console.test_events"], where="EventLog.__call__",
+        'name != "log_flattened"', "True", ["tests.http.console.history.test_events"], where="EventLog.__call__",
     ),
     Plant(
         "samples go on while nobody looks", _FEED,
@@ -262,12 +262,12 @@ PLANTS = (
     ),
     Plant(
         "events show credentials", _EVENTS,
-        "without_credentials(formatEvent(whole))", "formatEvent(whole)", ["tests.http.console.test_events"],
+        "without_credentials(formatEvent(whole))", "formatEvent(whole)", ["tests.http.console.history.test_events"],
         where="EventLog.__call__",
     ),
     Plant(
         "each request is an event", _EVENTS,
-        "module.startswith(_OF_REQUESTS)", "False", ["tests.http.console.test_events"], where="_kind_of",
+        "module.startswith(_OF_REQUESTS)", "False", ["tests.http.console.history.test_events"], where="_kind_of",
     ),
     Plant(
         "a bundle shows credentials", "http/console/bundle.py",

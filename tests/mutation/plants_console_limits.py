@@ -7,9 +7,9 @@ _TIMES, _TIMED = "bookie/checkpoint_times.py", ["tests.bookie.test_checkpoint_ti
 _PRESENT = ["tests.bookie.test_present_waits"]
 _ASKED = ["tests.http.test_parameters"]
 _RESTARTED = ["tests.bookie.lifecycle.test_service_disks"]
-_REPEATED = ["tests.http.console.test_kept_events"]
-_FILE, _KEPT = "http/console/event_file.py", ["tests.http.console.test_event_file"]
-_FOUND = ["tests.http.console.test_events"]
+_REPEATED = ["tests.http.console.history.test_kept_events"]
+_FILE, _KEPT = "http/console/history/event_file.py", ["tests.http.console.history.test_event_file"]
+_FOUND = ["tests.http.console.history.test_events"]
 _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
@@ -257,27 +257,27 @@ PLANTS = (
         where="BookieRegistration.set_read_only",
     ),
     Plant(
-        "damage found by a scrub is an event of the space", "http/console/events.py",
-        "'bookie.maintenance.known_damage': 'scrub'", "'bookie.maintenance.known_damage': 'space'", _FOUND, where="",
+        "damage found by a scrub is an event of the space", "http/console/history/events.py",
+        "'bookie.maintenance.known_damage'", "'bookie.maintenance.no_module'", _FOUND, where="",
     ),
     Plant(
-        "events that repeat displace the others", "http/console/kept_events.py", "before.times > 1", "False", _REPEATED,
-        where="KeptEvents.append",
+        "events that repeat displace the others", "http/console/history/kept_events.py",
+        "before.times > 1", "False", _REPEATED, where="KeptEvents.append",
     ),
     Plant(
-        "a counter makes each event another one", "http/console/kept_events.py",
+        "a counter makes each event another one", "http/console/history/kept_events.py",
         "is_id or not isinstance(value, int | float)", "True", _REPEATED, where="key_of",
     ),
     Plant(
-        "an event of the last year is counted further", "http/console/kept_events.py",
+        "an event of the last year is counted further", "http/console/history/kept_events.py",
         "0 <= event.at - before.at < REPEATED_WITHIN", "True", _REPEATED, where="KeptEvents.append",
     ),
     Plant(
-        "each repetition is a line in the file", "http/console/events.py",
+        "each repetition is a line in the file", "http/console/history/events.py",
         "now - self._written_at.get(event.key, 0.0) >= pause", "True", _FOUND, where="EventLog._is_due",
     ),
     Plant(
-        "the last count of an event is not stored", "http/console/events.py",
+        "the last count of an event is not stored", "http/console/history/events.py",
         "file.append(self._unwritten.pop(event.key))", "pass", _FOUND, where="EventLog._write",
     ),
     Plant(
@@ -332,15 +332,15 @@ PLANTS = (
         ["tests.http.console.test_replicas"], where="live_replicas",
     ),
     Plant(
-        "events that are left out are not counted", "http/console/events.py",
+        "events that are left out are not counted", "http/console/history/events.py",
         "max(len(found) - begin - len(shown), 0)", "0", _FOUND, where="EventPages._found",
     ),
     Plant(
-        "of too many events only the newest are found", "http/console/events.py",
+        "of too many events only the newest are found", "http/console/history/events.py",
         'nearest(within, request.number("around", 0))', "0", _FOUND, where="EventPages._found",
     ),
     Plant(
-        "the events after a time hide those before it", "http/console/events.py",
+        "the events after a time hide those before it", "http/console/history/events.py",
         "at - events[end].at <= events[begin - 1].at - at", "False", _FOUND, where="nearest",
     ),
     Plant(

@@ -16,10 +16,10 @@ from .bookie_pages import BookiePages
 from .bookie_parts import BookieParts, operations_value, replication_value
 from .bundle import BundlePage
 from .cluster_parts import ClusterParts
-from .event_file import EventFile
-from .events import EventLog, EventPages, event_row
 from .feed import ConsoleFeed
 from .files import ConsoleFiles, page_version
+from .history.event_file import EventFile
+from .history.events import EventLog, EventPages, event_row
 from .ledger_pages import LedgerPages
 from .sources import RecordSource, Source, StateSource
 from .stream import StreamPage

@@ -17,7 +17,7 @@ from ...authorization.interfaces import Permission
 from ...masking import without_credentials
 from ..api import Answer, ApiRequest
 from ..routes import Access, Route, routed
-from .events import EventLog, event_row
+from .history.events import EventLog, event_row
 
 MOST_BYTES = 20 * 1024 * 1024
 """Maximum number of uncompressed bytes in a bundle; the file that would exceed them is truncated."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.event_file import ConsoleEvent
-from bookkeeper_twisted.http.console.kept_events import KeptEvents
+from bookkeeper_twisted.http.console.history.event_file import ConsoleEvent
+from bookkeeper_twisted.http.console.history.kept_events import KeptEvents
 from bookkeeper_twisted.http.console.sources import KnownState, RecordSource, dumped, exact
 from bookkeeper_twisted.instruments import Ring
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from twisted.logger import LogEvent
 from twisted.python.failure import Failure
 
-from ...masking import SECRET_NAME, without_credentials
+from ....masking import SECRET_NAME, without_credentials
 from .event_file import ConsoleEvent
 
 REPEATED_WITHIN = 3600.0

@@ -5,8 +5,8 @@ from typing import Any
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.event_file import ConsoleEvent
-from bookkeeper_twisted.http.console.kept_events import KeptEvents, key_of
+from bookkeeper_twisted.http.console.history.event_file import ConsoleEvent
+from bookkeeper_twisted.http.console.history.kept_events import KeptEvents, key_of
 
 
 class KeyTests(SynchronousTestCase):

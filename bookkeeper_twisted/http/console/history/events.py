@@ -13,12 +13,12 @@ from typing import Any
 from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
 from zope.interface import implementer
 
-from ...errors import IncorrectParameterError
-from ...instruments import Ring
-from ...logs.json_lines import json_line
-from ...masking import without_credentials
-from ..api import Answer, ApiRequest, json_answer
-from ..routes import Parameter, Route, routed
+from ....errors import IncorrectParameterError
+from ....instruments import Ring
+from ....logs.json_lines import json_line
+from ....masking import without_credentials
+from ...api import Answer, ApiRequest, json_answer
+from ...routes import Parameter, Route, routed
 from .event_file import ConsoleEvent, EventFile
 from .kept_events import KeptEvents, key_of
 

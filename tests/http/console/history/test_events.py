@@ -9,14 +9,14 @@ from twisted.internet.task import Clock
 from twisted.logger import LogEvent, Logger, LogLevel, eventAsJSON
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console import events
-from bookkeeper_twisted.http.console.event_file import ConsoleEvent, EventFile
-from bookkeeper_twisted.http.console.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog, nearest
+from bookkeeper_twisted.http.console.history import events
+from bookkeeper_twisted.http.console.history.event_file import ConsoleEvent, EventFile
+from bookkeeper_twisted.http.console.history.events import EVENTS_A_PAGE, KEPT_SECONDS, LONGEST, EventLog, nearest
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.masking import MASK
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
-from ..http_case import HttpCase
+from ...http_case import HttpCase
 
 STATE = "bookkeeper_twisted.bookie.lifecycle.registration"
 NOW = 1_800_000_000.0

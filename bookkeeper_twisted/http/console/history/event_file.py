@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...authorization.audit_file import AuditFile
+from ....authorization.audit_file import AuditFile
 
 MOST_BYTES = 4 * 1024 * 1024
 """Size in bytes at which the file is renamed and a new one is begun."""

@@ -12,8 +12,8 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.authorization.audit_file import AuditFile
-from bookkeeper_twisted.http.console import event_file
-from bookkeeper_twisted.http.console.event_file import BEFORE, MOST_WAITING, ConsoleEvent, EventFile
+from bookkeeper_twisted.http.console.history import event_file
+from bookkeeper_twisted.http.console.history.event_file import BEFORE, MOST_WAITING, ConsoleEvent, EventFile
 
 
 def event(number: int) -> ConsoleEvent:
