@@ -158,6 +158,26 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("#message", "this page cannot show all that the server sent: Cannot read properties")
         self.assertEqual(self.visit.driver.find_element("css selector", "#link").text, "")
 
+    async def test_no_answer(self) -> None:
+        """A bookie that does not answer is not live, and comes first in the list, with the reason; the line says why
+        the cluster cannot be read.
+        """
+        await deferToThread(self._no_answer)
+
+    def _no_answer(self) -> None:
+        row = {"id": "b:2", "state": "writable", "total": None, "free": None, "since": None, "url": "",
+               "why": "no answer within 2 s", "silentSince": 1_700_000_000}  # fmt: skip
+        self.given({"work": None, "cluster": {**_CLUSTER, "bookies": {**_CLUSTER["bookies"], "b:2": row}},  # type: ignore[dict-item]
+                    "late": {"cluster": 1_700_000_000}, "whyLate": {"cluster": "no ZooKeeper"}})  # fmt: skip
+        self.visit.home()
+        line = self.visit.wait("#line", "1 live")
+        self.assertRegex(line, "reading it takes since 2023-11-1.* .no ZooKeeper., ")
+        self.assertRegex(line, "0 lost, 1 DO NOT ANSWER .b:2 since 2023-11-1")
+        self.visit.click("Bookies")
+        shown = self.visit.wait("main tbody tr:has(td)", "does not answer")
+        self.assertIn("registered as writable; no answer within 2 s", shown)
+        self.assertIn("2023-11-1", shown)
+
     async def test_failed(self) -> None:
         """The overview says why a decommission has failed, and does not count it as draining."""
         await deferToThread(self._failed)
