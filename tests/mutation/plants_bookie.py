@@ -63,6 +63,15 @@ PLANTS = (
         where="DiskMonitor.__init__",
     ),
     Plant(
+        "nobody learns which disk is full", "bookie/lifecycle/disk_monitor.py",
+        "full and is_full", "full", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
+    ),
+    Plant(
+        "a bookie is writable between two full disks", "bookie/lifecycle/service.py",
+        "sorted(self._paths.ledgers, key=lambda p: current(p) not in disks.full_disks)", "self._paths.ledgers",
+        ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._disks_seen",
+    ),
+    Plant(
         "every checkpoint begins a look of its own", "bookie/lifecycle/disk_monitor.py",
         "self._timer.running and not self._looking", "self._timer.running",
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.look",

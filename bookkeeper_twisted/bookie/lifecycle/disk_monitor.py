@@ -49,6 +49,7 @@ class DiskState:
     :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.
+    :ivar full_disks: the ledger directories whose disks are full, if the disks count as full; empty otherwise.
     :ivar text: which ledger directories have full or else almost full disks, and above which threshold; empty if the
         disks count neither as full nor as almost full.
     """
@@ -59,6 +60,7 @@ class DiskState:
     unusable: tuple[str, ...] = ()
     lost_journals: tuple[str, ...] = ()
     text: str = ""
+    full_disks: tuple[str, ...] = ()
 
 
 class DiskMonitor:
@@ -231,6 +233,7 @@ class DiskMonitor:
                 self.unusable,
                 tuple(f"{d}: {text}" for d, text in zip(self._journals, lost, strict=True) if text),
                 self._described(full, [_used(total, free) for total, free in usage]),
+                tuple(d for d, is_full in zip(self._directories, self._full, strict=True) if full and is_full),
             )
         )
 

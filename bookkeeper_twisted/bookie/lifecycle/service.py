@@ -470,7 +470,8 @@ class BookieService(Service):
             return
         if self.maintenance is not None:
             self.maintenance.collector.disk_changed(disks.almost_full, disks.full, disks.text)
-        self._set_read_only("a disk is full", disks.full)
+        for path in sorted(self._paths.ledgers, key=lambda p: current(p) not in disks.full_disks):  # full ones first
+            self._set_read_only(f"a disk is full: that of {path}", current(path) in disks.full_disks)
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _checkpointed(self, reason: str) -> None:

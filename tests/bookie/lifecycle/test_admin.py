@@ -170,7 +170,7 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
             {"diskUsageThreshold": "0.4", "diskUsageWarnThreshold": "0.4", "diskUsageLwmThreshold": "0.4"}
         )
         self.settle()
-        self.assertEqual((before, self.admin.state().reasons), (False, ("a disk is full",)))
+        self.assertEqual((before, self.admin.state().reasons), (False, ("a disk is full: that of /l",)))
 
     def test_stop_is_logged(self) -> None:
         """A bookie that begins to stop says why, before its last checkpoint: it was asked to, or it has failed."""

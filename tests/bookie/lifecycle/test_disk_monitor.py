@@ -106,6 +106,18 @@ class MonitorTests(SynchronousTestCase):
         self.disks.no_descriptor = ""
         self.assertEqual([(each.total, each.reason) for each in self.measured()], [(100, ""), (1000, "")])
 
+    def test_full_disks(self) -> None:
+        """It is told which disks are full: all that are, but none while they do not count as full."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.assertEqual(self.check(50).full_disks, ())
+        self.assertEqual(self.check(4).full_disks, ("a",))
+        self.disks.by_path["b"] = (1000, 0)
+        self.assertEqual(self.check(4).full_disks, ("a", "b"))
+        self.monitor.change(DiskThresholds(any_full=False), 10)
+        self.assertEqual(self.check(4).full_disks, ("a", "b"))
+        self.assertEqual(self.check(50).full_disks, ())
+
     def test_set_clock(self) -> None:
         """The growth is right although the clock of the reactor is set."""
         self.monitor.start(10)

@@ -2,6 +2,8 @@
 
 import errno
 
+from twisted.logger import capturedLogs, formatEvent
+
 from bookkeeper_twisted.errors import StorageFailedError
 
 from ...simulated_disk.sim_disk import Operation
@@ -78,6 +80,22 @@ class DirectoryTests(StepTestCase):
             self.settle(executor)
             mode = service.engine.bookie.mode
             self.assertEqual((mode.read_only, mode.high_priority), state, service.admin.state().reasons)
+
+    def test_which_disk_is_full(self) -> None:
+        """The reason says which disk is full; when another one is full instead, the bookie is not writable between."""
+        service, executor = self.start(disk_check_interval=1000, ledger_directories=("/l", "/m"))
+        full: list[str] = []
+        self.patch(self.world.disk, "usage", lambda path: (100 << 40, 0 if path[:2] in full else 90 << 40))
+        with capturedLogs() as events:
+            for full[:], told in (
+                (["/l"], ("a disk is full: that of /l",)), (["/m"], ("a disk is full: that of /m",)),
+                (["/l", "/m"], ("a disk is full: that of /m", "a disk is full: that of /l")), ([], ()),
+            ):  # fmt: skip
+                self.world.reactor.advance(1)
+                self.settle(executor)
+                self.assertEqual(service.admin.state().reasons, told)
+        texts = [str(formatEvent(event)) for event in events]
+        self.assertEqual(len([text for text in texts if "the bookie is writable again" in text]), 1)
 
     def test_failed_disk(self) -> None:
         """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
