@@ -49,7 +49,7 @@ class DirectoryTests(StepTestCase):
             state = service.admin.state()
             self.assertAlmostEqual(state.since[0], set_at, 2)
             self.assertEqual(len(state.reasons), 1 + full)
-            self.assertEqual(state.began_before, {"a disk is full"} if full else frozenset())
+            self.assertEqual(state.began_before, {"a disk is full: that of /l"} if full else frozenset())
 
     def test_vanished_ledger_directory(self) -> None:
         """A ledger directory that is gone makes the bookie read-only, for recovery adds too, until it is back."""
