@@ -77,9 +77,7 @@ class CopyProgress:
         :param beside: the progress of all repairs that use the limit now, this one included.  Each of them gets the
             same share of the limit until it ends.
         """
-        entries, n_bytes = self.left()
-        lefts = [job.left() for job in beside or (self,)]
-        return limit.seconds(sum(min(each[0], entries) for each in lefts), sum(min(each[1], n_bytes) for each in lefts))
+        return limit.shared_seconds(self.left(), [job.left() for job in beside or (self,)])
 
 
 @attrs.frozen

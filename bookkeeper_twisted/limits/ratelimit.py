@@ -8,6 +8,8 @@ number of tokens is not negative.  It takes one token for each entry or byte, so
 debt), and then the next request waits.  No request waits for ever, and on average the rate is kept.
 """
 
+from collections.abc import Iterable
+
 import attrs
 
 _TICK = 1e-9  # in seconds: a computed wait shorter than this is a rounding error, so it counts as no wait
@@ -40,6 +42,18 @@ class Rate:
         return max(
             entries / self.entries if self.entries else 0.0, n_bytes / self.bytes if self.bytes else 0.0
         )  # fmt: skip
+
+    def shared_seconds(self, left: tuple[float, float], beside: Iterable[tuple[float, float]]) -> float:
+        """Return the least number of seconds that the rest of a job takes at this limit, which several jobs share.
+
+        Each job gets the same share until it ends: until then, each of the others processes as much as this job, or all
+        that it has left.
+
+        :param left: number of entries and bytes that the job has left.
+        :param beside: the same of all jobs that use this limit now, this one included.
+        """
+        jobs = list(beside)
+        return self.seconds(sum(min(job[0], left[0]) for job in jobs), sum(min(job[1], left[1]) for job in jobs))
 
 
 UNLIMITED = Rate()

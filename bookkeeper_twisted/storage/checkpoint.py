@@ -61,10 +61,6 @@ class Checkpoint:
             directory.swap()
 
     @property
-    def n_directories(self) -> int:
-        return len(self._directories)
-
-    @property
     def paths(self) -> Sequence[str]:
         return [directory.path for directory in self._directories]
 
@@ -79,7 +75,7 @@ class Checkpoint:
 
     def persist_log_marks(self) -> None:
         # keep the old log marks if a directory was not written: a replay from the new ones would miss its entries
-        if len(self._written) < self.n_directories:
+        if len(self._written) < len(self._directories):
             raise StorageError("a directory was not written, so the marks stay where they are")
         try:
             self._persist_log_marks(self._log_marks)

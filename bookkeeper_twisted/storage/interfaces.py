@@ -465,8 +465,7 @@ class ILedgerStorage(Interface):
 class ICheckpoint(Interface):
     """A checkpoint in progress: call :meth:`write` for each directory, :meth:`persist_log_marks` and :meth:`finish`."""
 
-    n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
-    paths: Sequence[str] = Attribute("The path of each of these directories.")
+    paths: Sequence[str] = Attribute("The paths of the directories for which :meth:`write` has to be called.")
 
     def write(directory: int) -> None:
         """Write a directory's cached entries to entry logs, sync them, commit index rows.  Called on a flush thread.

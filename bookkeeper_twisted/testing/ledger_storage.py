@@ -237,7 +237,6 @@ class MemoryStorageFactory:
 
 @implementer(ICheckpoint)
 class _MemoryCheckpoint:
-    n_directories = 1
     paths = ("memory",)
 
     def __init__(self, storage: MemoryLedgerStorage, log_marks: Sequence[JournalPosition]) -> None:

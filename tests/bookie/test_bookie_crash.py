@@ -336,7 +336,7 @@ class _LogMarksFirst:
     ) -> None:
         self._checkpoint = checkpoint
         self._log_marks = list(zip(log_marks, positions, strict=True))
-        self.n_directories, self.paths = checkpoint.n_directories, checkpoint.paths
+        self.paths = checkpoint.paths
         self.persist_log_marks = checkpoint.persist_log_marks
         self.finish = checkpoint.finish
 

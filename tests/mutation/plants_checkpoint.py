@@ -113,7 +113,7 @@ PLANTS = (
     ),
     Plant(
         "log marks move before every directory is written", "storage/checkpoint.py",
-        "len(self._written) < self.n_directories", "not self._written", _CHECKPOINT,
+        "len(self._written) < len(self._directories)", "not self._written", _CHECKPOINT,
         where="Checkpoint.persist_log_marks",
     ),
     Plant(
@@ -132,7 +132,7 @@ PLANTS = (
     ),
     Plant(
         "a checkpoint whose log marks failed succeeds", "storage/checkpoint.py",
-        "self._ended(self._log_marks_moved)", "self._ended(len(self._written) == self.n_directories)", _CHECKPOINT,
+        "self._ended(self._log_marks_moved)", "self._ended(len(self._written) == len(self._directories))", _CHECKPOINT,
         where="Checkpoint.finish",
     ),
     Plant(

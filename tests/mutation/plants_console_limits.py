@@ -382,9 +382,8 @@ PLANTS = (
         where="FragmentCopy._write_to",
     ),
     Plant(
-        "work of which entries are limited has an end as if they were not", _PROGRESS,
-        "sum(min(job.entries_left, self.entries_left) for job in beside)", "0", _PROGRESSED,
-        where="Progress._seconds_at_limits",
+        "work of which entries are limited has an end as if they were not", "limits/ratelimit.py",
+        "sum(min(job[0], left[0]) for job in jobs)", "0", _PROGRESSED, where="Rate.shared_seconds",
     ),
     Plant(
         "each of two jobs has the whole limit", _PROGRESS, "beside or (self,)", "(self,)", _PROGRESSED,

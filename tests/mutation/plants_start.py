@@ -63,12 +63,12 @@ PLANTS = (
     ),
     Plant(
         "a start flushes the first ledger directory only", "bookie/lifecycle/replay.py",
-        "range(checkpoint.n_directories)", "range(1)", _STORE, where="checkpoint_now",
+        "range(len(checkpoint.paths))", "range(1)", _STORE, where="checkpoint_now",
     ),
     Plant(
         "a start persists log marks before it flushes", "bookie/lifecycle/replay.py",
-        "for directory in range(checkpoint.n_directories): ...",
-        "checkpoint.persist_log_marks()\nfor directory in range(checkpoint.n_directories): ...", _STORE,
+        "for directory in range(len(checkpoint.paths)): ...",
+        "checkpoint.persist_log_marks()\nfor directory in range(len(checkpoint.paths)): ...", _STORE,
         where="checkpoint_now",
     ),
     Plant(

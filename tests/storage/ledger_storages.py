@@ -68,7 +68,7 @@ def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
 
 def write(begun: ICheckpoint) -> None:
     """All directories of a checkpoint in turn, then the log marks."""
-    for directory in range(begun.n_directories):
+    for directory in range(len(begun.paths)):
         begun.write(directory)
     begun.persist_log_marks()
 

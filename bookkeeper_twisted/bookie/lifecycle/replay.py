@@ -81,7 +81,7 @@ def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]
     if checkpoint is None:
         return True
     try:
-        for directory in range(checkpoint.n_directories):
+        for directory in range(len(checkpoint.paths)):
             checkpoint.write(directory)
         checkpoint.persist_log_marks()
     except StorageError as error:

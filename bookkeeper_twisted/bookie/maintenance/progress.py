@@ -88,13 +88,10 @@ class Progress:
         return max(self.left * (self._recent_seconds * weight + elapsed) / recent_bytes, at_limits)
 
     def _seconds_at_limits(self, beside: Sequence["Progress"]) -> float:
-        """Return the least number of seconds in which the limits allow the rest of this work.
-
-        Until then, each job ``beside`` this one processes as much as this one, or all that it has left.
-        """
-        entries = sum(min(job.entries_left, self.entries_left) for job in beside)
-        n_bytes = sum(min(job.left, self.left) for job in beside)
-        return max([limit.rate.seconds(entries, n_bytes) for limit in self.limits], default=0.0)
+        """Return the least number of seconds in which the limits allow the rest of this work."""
+        lefts = [(job.entries_left, job.left) for job in beside]
+        own = self.entries_left, self.left
+        return max([limit.rate.shared_seconds(own, lefts) for limit in self.limits], default=0.0)
 
     def _since_last(self, now: float) -> tuple[float, float]:
         """Return the weight of all steps until now, and the seconds of work since the end of the last step."""

@@ -87,7 +87,7 @@ class LedgerStorageContract(SynchronousTestCase):
 
     def write(self, begun: Any) -> None:
         """Write the entries of a checkpoint to all directories."""
-        for directory in range(begun.n_directories):
+        for directory in range(len(begun.paths)):
             begun.write(directory)
         begun.persist_log_marks()
 
