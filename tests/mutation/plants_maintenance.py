@@ -28,7 +28,18 @@ PLANTS = (
     ),
     Plant(
         "a directory that is gone is no obstacle of a compaction", "bookie/lifecycle/admin.py",
-        "self._disks.unusable", "()", ["tests.bookie.lifecycle.test_service_disks"], where="BookieAdmin._troubles",
+        "self._disks.unusable.items()", "()", ["tests.bookie.lifecycle.test_service_disks"],
+        where="BookieAdmin._troubles",
+    ),
+    Plant(
+        "the reason does not name the ledger directory that is gone", "bookie/lifecycle/service.py",
+        "current(path) in disks.unusable", "False", ["tests.bookie.lifecycle.test_service_disks"],
+        where="BookieService._disks_seen",
+    ),
+    Plant(
+        "a ledger directory that is gone makes the free space of the bookie unknown",
+        "bookie/lifecycle/disk_monitor.py", "suppress(OSError)", "suppress(KeyError)",
+        ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._space",
     ),
     Plant(
         "a compaction that failed counts as one", "bookie/maintenance/garbage_collector.py",

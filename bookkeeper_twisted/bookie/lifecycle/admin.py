@@ -201,7 +201,7 @@ class BookieAdmin:
         failed = checkpoint_reasons(self._registration.reasons, "")
         return [
             *(f"{each}; a compaction writes to the same disks: it is tried, and probably fails" for each in failed),
-            *(f"{each}; its entry logs cannot be compacted" for each in self._disks.unusable),
+            *(f"{d}: {text}; its entry logs cannot be compacted" for d, text in self._disks.unusable.items()),
         ]
 
     def take(self, config: BookieConfig) -> None:

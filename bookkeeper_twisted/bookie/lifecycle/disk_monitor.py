@@ -1,6 +1,7 @@
 """A monitor of the disks of a bookie; full disks of ledger directories make the bookie read-only."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -46,7 +47,7 @@ class DiskState:
         :attr:`DiskThresholds.any_full`, otherwise all must be full.
     :ivar almost_full: whether the disk of at least one ledger directory is almost full.
     :ivar has_reserve: whether the disk of each ledger directory still has more free bytes than the reserve.
-    :ivar unusable: ledger directories that are missing or unreadable, each with its error text.
+    :ivar unusable: the error text of each ledger directory that is missing or unreadable, by its path.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.
     :ivar full_disks: the ledger directories whose disks are full, if the disks count as full; empty otherwise.
@@ -57,7 +58,7 @@ class DiskState:
     full: bool = False
     almost_full: bool = False
     has_reserve: bool = True
-    unusable: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = attrs.field(factory=dict)
     lost_journals: tuple[str, ...] = ()
     text: str = ""
     full_disks: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class DiskMonitor:
         self._on_check = on_check
         self._journals = journals
         self._full = [False] * len(directories)
-        self.unusable: Sequence[str] = ()
+        self.unusable: Mapping[str, str] = {}
         self._logged: dict[str, str] = {}
         self._used: dict[str, float] = {}
         self._history = {directory: history() for directory in (*directories, *journals)}
@@ -168,8 +169,18 @@ class DiskMonitor:
         )  # fmt: skip
 
     def space(self) -> "Deferred[tuple[int, int]]":
-        """Measure the total and free bytes of all disks together; a disk with several directories counts one time."""
-        return self.usage().addCallback(_sum_of_disks)
+        """Measure the total and free bytes of all disks together; a disk with several directories counts one time.
+
+        The disk of a directory that is missing does not count, because no ledger can be written there.
+        """
+        return self._executor.submit("read", self._space)
+
+    def _space(self) -> tuple[int, int]:
+        disks = set()  # directories that report equal numbers are on the same disk, which must count only one time
+        for directory in self._directories:
+            with suppress(OSError):
+                disks.add(self._fs.usage(directory))
+        return sum(total for total, _ in disks), sum(free for _, free in disks)
 
     def _usage(self) -> list[tuple[int, int]]:
         return [self._fs.usage(directory) for directory in self._directories]
@@ -222,7 +233,7 @@ class DiskMonitor:
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
-        self.unusable = tuple(f"{d}: {text}" for d, text in zip(self._directories, wrong, strict=True) if text)
+        self.unusable = {d: text for d, text in zip(self._directories, wrong, strict=True) if text}
         full = any(self._full) if self._thresholds.any_full else all(self._full)
         almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
         self._on_check(
@@ -322,9 +333,3 @@ def _columns(found: Sequence[_Seen]) -> tuple[list[str], list[tuple[int, int]]]:
 
 def _used(total: int, free: int) -> float:
     return 1 - free / total if total else 1.0
-
-
-def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:
-    # directories that report equal numbers are on the same disk, which must count only one time
-    disks = dict.fromkeys(usage)
-    return sum(total for total, _ in disks), sum(free for _, free in disks)

@@ -472,7 +472,7 @@ class BookieService(Service):
             self.maintenance.collector.disk_changed(disks.almost_full, disks.full, disks.text)
         for path in sorted(self._paths.ledgers, key=lambda p: current(p) not in disks.full_disks):  # full ones first
             self._set_read_only(f"a disk is full: that of {path}", current(path) in disks.full_disks)
-        self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
+            self._set_read_only(f"the ledger directory {path} cannot be used", current(path) in disks.unusable)
 
     def _checkpointed(self, reason: str) -> None:
         """Update the reasons to be read-only after a checkpoint; if it failed, refuse adds of high priority, too.

@@ -216,7 +216,7 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(
             [formatEvent(event) for event in events], ["a cannot be used: [Errno 5] Input/output error"]
         )
-        self.assertEqual(self.told[-1].unusable, ("a: [Errno 5] Input/output error",))
+        self.assertEqual(self.told[-1].unusable, {"a": "[Errno 5] Input/output error"})
         self.assertEqual((self.told[-1].has_reserve, self.told[-1].full), (False, False))
         self.assertEqual(self.check(50), DiskState())
 
@@ -242,7 +242,7 @@ class MonitorTests(SynchronousTestCase):
         self.addCleanup(self.stop)
         self.disks.names = {"b": [], "j": []}
         state = self.check(50)
-        self.assertEqual(state.unusable, ("b: it is empty: was its disk unmounted?",))
+        self.assertEqual(state.unusable, {"b": "it is empty: was its disk unmounted?"})
         self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
 
     def test_used(self) -> None:
@@ -307,8 +307,8 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual([each.free_inodes for each in self.measured()], [FEW_INODES, None])
 
     def test_space(self) -> None:
-        """Total and free bytes are summed; two directories on one disk count once."""
-        for usage, expected in (((100, 50), (1100, 750)), ((1000, 700), (1000, 700))):
+        """Total and free bytes are summed; two directories on one disk count once, and one that is gone not at all."""
+        for usage, expected in (((100, 50), (1100, 750)), ((1000, 700), (1000, 700)), (None, (1000, 700))):
             self.disks.by_path["a"] = usage
             asking = self.monitor.space()
             self.executor.drain()

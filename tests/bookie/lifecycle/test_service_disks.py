@@ -60,7 +60,7 @@ class DirectoryTests(StepTestCase):
         self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
         assert service.engine is not None
         self.assertFalse(service.engine.bookie.mode.high_priority)
-        self.assertEqual(service.admin.state().reasons, ("a ledger directory cannot be used",))
+        self.assertEqual(service.admin.state().reasons, ("the ledger directory /l cannot be used",))
         self.world.disk.heal()
         self.world.reactor.advance(1)
         self.settle(executor)
