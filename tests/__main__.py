@@ -1,10 +1,11 @@
 """Runs the tests under trial, in several processes, and ends with one line ``N passed, N failed``.
 
 ``python -W error -m tests [--jobs N] [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.
-The slowest are named with their times.  A skipped test is named, or counted with others of the same reason, and is
-neither passed nor failed.  An expected failure or a "todo" counts as a failure: none is wanted here.  A test that
-exceeds its bounds fails and is the last one (``tests/time_limit.py``).  Those that failed are named once more in the
-last lines, each with its error: the reports before them are long, and whoever shows the output may show its end only.
+The slowest tests, and the slowest modules, are named with their times.  A skipped test is named, or counted with others
+of the same reason, and is neither passed nor failed.  An expected failure or a "todo" counts as a failure: none is
+wanted here.  A test that exceeds its bounds fails and is the last one (``tests/time_limit.py``).  Those that failed are
+named once more in the last lines, each with its error: the reports before them are long, and whoever shows the output
+may show its end only.
 """
 
 import argparse
@@ -101,12 +102,24 @@ class BoundedReporter(VerboseTextReporter):
 
 
 def slowest(seconds: dict[str, float]) -> list[tuple[float, str]]:
-    """Return seconds and names of the tests that took longest, the slowest first.
+    """Return seconds and names of what took longest, the slowest first.
 
-    :param seconds: by name.
+    :param seconds: by name of a test or a module.
     """
     times = [(taken, name) for name, taken in seconds.items() if taken >= SLOW]
     return sorted(times, reverse=True)[:SLOWEST]
+
+
+def by_module(seconds: dict[str, float]) -> dict[str, float]:
+    """Return how long the tests of each module took together.
+
+    :param seconds: by name of the test.
+    """
+    totals: dict[str, float] = {}
+    for name, taken in seconds.items():
+        module = name.rsplit(".", 2)[0]
+        totals[module] = totals.get(module, 0.0) + taken
+    return totals
 
 
 def summary(result: TestResult) -> tuple[int, int]:
@@ -171,7 +184,7 @@ def main(arguments: list[str]) -> int:
     jobs = min(options.jobs, len(names))
     outcome = start() if jobs <= 1 else run_side_by_side(jobs, start, partial(end, 0))
     print(outcome.report, end="")
-    for seconds, name in slowest(outcome.seconds):
+    for seconds, name in [*slowest(outcome.seconds), *slowest(by_module(outcome.seconds))]:
         print(f"{seconds:6.1f} s {name}")
     for reason, tests in outcome.skipped.items():
         print(f"skipped {tests[0]}: {reason}" if len(tests) == 1 else f"skipped {len(tests)} tests: {reason}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from .__main__ import by_module, slowest
 from .side_by_side import LONGEST, Modules, Outcome, modules_of, run_side_by_side
 
 ROOT = Path(__file__).parents[1]
@@ -22,6 +23,17 @@ def _by_three(run: Callable[[], Outcome]) -> Outcome:
 def _kill() -> Outcome:
     os.kill(os.getpid(), signal.SIGKILL)
     return Outcome()
+
+
+class TimesTests(SynchronousTestCase):
+    """What is said of the times of tests."""
+
+    def test_modules(self) -> None:
+        """The times of a module's tests are summed up; the slowest come first, quick ones are left out."""
+        seconds = {"tests.a.test_b.C.test_d": 1.5, "tests.a.test_b.E.test_f": 2.5, "tests.test_g.H.test_i": 9.0}
+        seconds["tests.test_quick.J.test_k"] = 0.1
+        self.assertEqual(slowest(seconds), [(9.0, "tests.test_g.H.test_i"), (2.5, "tests.a.test_b.E.test_f")])
+        self.assertEqual(slowest(by_module(seconds)), [(9.0, "tests.test_g"), (4.0, "tests.a.test_b")])
 
 
 class ModulesTests(SynchronousTestCase):
