@@ -93,16 +93,18 @@ class _CommitGroup:
     :ivar durable: position up to which the journal is synced.
     :ivar synced: whether the journal is synced up to its end, so that no timer for a later sync is needed.
     :ivar began: time in seconds at which the group was taken from the queue.
+    :ivar behind: time at which the group before was complete; the items that were queued earlier waited for that group.
     :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
     :ivar ended: time at which the group was complete.
     :ivar traced: the data for the span of this write; None if no add in it is traced.
     """
 
-    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure", "traced")
+    __slots__ = ("items", "durable", "synced", "began", "behind", "written", "ended", "failure", "traced")
 
-    def __init__(self, items: Sequence[_Item], began: float) -> None:
+    def __init__(self, items: Sequence[_Item], began: float, behind: float) -> None:
         self.items = items
         self.began = self.written = self.ended = began
+        self.behind = behind
         self.durable = _NOWHERE
         self.synced = False
         self.failure: Failure | None = None
@@ -155,7 +157,7 @@ class GroupCommit:
         self._n_lone = 0  # number of appends in a row that found the journal idle and were alone in their groups
         self._sync_due: IDelayedCall | None = None
         self._appended_at = -BUSY_SECONDS
-        self._began = 0.0
+        self._began = self._ended = 0.0
         metrics.watch_queue(
             lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes, lambda: 1 - len(self._idle)
         )
@@ -187,17 +189,15 @@ class GroupCommit:
     def waits(self) -> dict[str, float]:
         """Return how long the record that is being completed has waited, in seconds by cause.
 
-        The causes are :data:`QUEUE`, :data:`SYNC` and :data:`LOOP`.  Call this in the completion (callback) of a
-        record; outside a completion, the result is empty.
+        The causes are :data:`QUEUE`, :data:`SYNC` and :data:`LOOP`.  The wait for the write and the sync of the group
+        before counts as :data:`SYNC`.  Call this in a record's completion; elsewhere the result is empty.
         """
         if self._completing is None:
             return {}
         group, item = self._completing
-        return {
-            QUEUE: group.began - item.queued_at,
-            SYNC: group.ended - group.began,
-            LOOP: self._clock.seconds() - group.ended,
-        }
+        began = max(item.queued_at, group.behind)
+        in_sync = began - item.queued_at + group.ended - group.began
+        return {QUEUE: group.began - began, SYNC: in_sync, LOOP: self._clock.seconds() - group.ended}
 
     # -- reactor --
 
@@ -478,7 +478,7 @@ class GroupCommit:
             self.journal.sync()
 
     def _complete_early(self, group: _CommitGroup, waiting: Sequence[_Item]) -> None:
-        early = _CommitGroup([item for item in group.items if not item.sync], group.began)
+        early = _CommitGroup([item for item in group.items if not item.sync], group.began, group.behind)
         early.written = early.ended = group.written
         early.durable = self.journal.durable
         self._executor.notify(self._complete, early)
@@ -489,7 +489,7 @@ class GroupCommit:
     def _take_group(self) -> _CommitGroup:
         """Take all items from the queue, as a group that is written now."""
         items = [self._queue.popleft() for _ in range(len(self._queue))]
-        group = _CommitGroup(items, self._clock.seconds())
+        group = _CommitGroup(items, self._clock.seconds(), self._ended)
         self._began = group.began
         return group
 
@@ -497,4 +497,4 @@ class GroupCommit:
         """Store in a ``group`` that was just written the position up to which the journal is durable."""
         group.durable = self.journal.durable
         group.synced = group.durable == self.journal.position
-        group.ended = self._clock.seconds()
+        group.ended = self._ended = self._clock.seconds()

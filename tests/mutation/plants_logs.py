@@ -11,6 +11,10 @@ _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests
 _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
+    Plant(
+        "an add behind a write that hangs is said to wait for its turn", "bookie/group_commit.py",
+        "max(item.queued_at, group.behind)", "item.queued_at", _SLOW_TESTS, where="GroupCommit.waits",
+    ),
     Plant("a JSON line has the password of a field", _JSON, "SECRET_NAME.search(name)", "False", _JSON_TESTS,
           where="_fields"),
     Plant("a JSON line has the token in a mapping", _JSON, "SECRET_NAME.search(name)", "False", _JSON_TESTS,

@@ -7,7 +7,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.group_commit import QUEUE, CommitOptions
+from bookkeeper_twisted.bookie.group_commit import QUEUE, SYNC, CommitOptions
 from bookkeeper_twisted.bookie.requests.slow_requests import LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
@@ -117,6 +117,22 @@ class SlowRequestTests(SynchronousTestCase):
         self.patch(self.rig.store.journals[0], "write_group", slowly)
         (line,) = self.slow(adds(run(7, 0)), STEP)
         self.assertIn("266 ms, most of it for the write and the sync of the journal", line)
+
+    def test_behind_a_slow_sync(self) -> None:
+        """An add in the queue, behind a write that hangs, waits for the disk, too, and not for its turn."""
+        write = self.rig.store.journals[0].write_group
+
+        def slowly(*args: Any, **options: Any) -> Any:
+            self.peer.send(adds(run(8, 0)))
+            self.turns(2.0)
+            self.patch(self.rig.store.journals[0], "write_group", write)
+            return write(*args, **options)
+
+        self.patch(self.rig.store.journals[0], "write_group", slowly)
+        self.rig.engine.context.slow.limit(0.01)
+        self.slow(adds(run(7, 0)), 0.05)
+        found = [(each.ledger_id, each.waited_for) for each in self.rig.engine.context.slow.recent.after(0)]
+        self.assertEqual(found, [(7, SYNC), (8, SYNC)])
 
     def test_room(self) -> None:
         """An add that waits before it is given to the journal waits for room."""
