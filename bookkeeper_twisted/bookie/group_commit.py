@@ -27,15 +27,14 @@ from ..errors import StorageFailedError
 from ..metrics import JournalGroup, JournalMetrics
 from ..storage.interfaces import JournalPosition
 from ..storage.journal.interfaces import IJournal
+from .commit_group import CommitGroup, CommitItem, Done
 from .interfaces import IStorageExecutor
-from .traced_group import TracedGroup
-
-Done = Callable[[Exception | None], None]
 
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
 LOOP = "the event loop, which was busy"
-"""The log says with this text what a slow add has waited for; the other causes are :data:`QUEUE` and :data:`SYNC`."""
+HELD = "the journal's file system, which held up the write"
+"""The log says with one of these texts what a slow add has waited for."""
 
 BUSY_SECONDS = 0.1
 """Seconds for which a journal counts as busy after an append; a steady client pauses only for milliseconds."""
@@ -44,6 +43,13 @@ AT_ONCE_BYTES = 16 * 1024
 """If the queue has at most this number of bytes, the reactor thread begins the write, otherwise the journal thread.
 
 To copy these bytes and to compute their checksum takes only microseconds, so the reactor is not held up.
+"""
+
+SLOW_BEGIN = 0.05
+BY_THREAD = 60.0
+"""If the reactor thread needs SLOW_BEGIN seconds to begin a write, the journal thread writes for BY_THREAD seconds.
+
+The kernel is asked not to wait for the disk, but some file systems do, and a frozen one waits until it is thawed.
 """
 
 LONE = 16
@@ -69,51 +75,6 @@ class CommitOptions:
     enough_bytes: int = 512 * 1024
     max_queued_bytes: int = 64 * 1024 * 1024
     max_queued_items: int = 10_000
-
-
-_NOWHERE = JournalPosition()
-
-
-class _Item:
-    __slots__ = ("records", "n_entries", "sync", "done", "queued_at")
-
-    def __init__(self, records: bytes, n_entries: int, sync: bool, done: Done, queued_at: float) -> None:
-        self.records = records
-        self.n_entries = n_entries
-        self.sync = sync
-        self.done = done
-        self.queued_at = queued_at
-
-
-class _CommitGroup:
-    """The records that the journal thread writes together (a group), and the result of the write.
-
-    :ivar items: the items whose completions are called after the write: items that need no sync are only written to
-        the journal, all other items are also synced.
-    :ivar durable: position up to which the journal is synced.
-    :ivar synced: whether the journal is synced up to its end, so that no timer for a later sync is needed.
-    :ivar began: time in seconds at which the group was taken from the queue.
-    :ivar behind: time at which the group before was complete; the items that were queued earlier waited for that group.
-    :ivar written: time at which the records were written; the same as ``began`` if write and sync were one call.
-    :ivar ended: time at which the group was complete.
-    :ivar traced: the data for the span of this write; None if no add in it is traced.
-    """
-
-    __slots__ = ("items", "durable", "synced", "began", "behind", "written", "ended", "failure", "traced")
-
-    def __init__(self, items: Sequence[_Item], began: float, behind: float) -> None:
-        self.items = items
-        self.began = self.written = self.ended = began
-        self.behind = behind
-        self.durable = _NOWHERE
-        self.synced = False
-        self.failure: Failure | None = None
-        self.traced: TracedGroup | None = None
-
-    @property
-    def n_entries(self) -> int:
-        """The number of entries in the records of this group."""
-        return sum([item.n_entries for item in self.items])
 
 
 class GroupCommit:
@@ -147,17 +108,17 @@ class GroupCommit:
         self._on_failure = on_failure
         self._metrics = metrics
         self._options = options
-        self._queue: deque[_Item] = deque()
+        self._queue: deque[CommitItem] = deque()
         # the token: only the thread that has taken it writes to the journal
         self._idle: deque[None] = deque((None,))
         # number of calls of _drain() whose last group of records still waits for its completions
         self._drains = 0
-        self._completing: tuple[_CommitGroup, _Item] | None = None
+        self._completing: tuple[CommitGroup, CommitItem] | None = None
         self._start: IDelayedCall | None = None
         self._n_lone = 0  # number of appends in a row that found the journal idle and were alone in their groups
         self._sync_due: IDelayedCall | None = None
         self._appended_at = -BUSY_SECONDS
-        self._began = self._ended = 0.0
+        self._began = self._ended = self._by_thread_until = 0.0
         metrics.watch_queue(
             lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes, lambda: 1 - len(self._idle)
         )
@@ -182,22 +143,23 @@ class GroupCommit:
         return 0.0 if self._idle or self.failed else self._clock.seconds() - self._began
 
     @property
-    def completing(self) -> _CommitGroup | None:
+    def completing(self) -> CommitGroup | None:
         """Return the group of records whose completions (callbacks) are being called at the moment, or None."""
         return None if self._completing is None else self._completing[0]
 
     def waits(self) -> dict[str, float]:
         """Return how long the record that is being completed has waited, in seconds by cause.
 
-        The causes are :data:`QUEUE`, :data:`SYNC` and :data:`LOOP`.  The wait for the write and the sync of the group
-        before counts as :data:`SYNC`.  Call this in a record's completion; elsewhere the result is empty.
+        The causes are :data:`QUEUE`, :data:`SYNC`, :data:`HELD` and :data:`LOOP`.  The wait for the write and the sync
+        of the group before counts as :data:`SYNC`.  Call this in a record's completion; elsewhere the result is empty.
         """
         if self._completing is None:
             return {}
         group, item = self._completing
         began = max(item.queued_at, group.behind)
-        in_sync = began - item.queued_at + group.ended - group.began
-        return {QUEUE: group.began - began, SYNC: in_sync, LOOP: self._clock.seconds() - group.ended}
+        in_sync = began - item.queued_at + group.ended - group.began - group.held
+        late = self._clock.seconds() - group.ended
+        return {QUEUE: group.began - began, SYNC: in_sync, HELD: group.held, LOOP: late}
 
     # -- reactor --
 
@@ -222,7 +184,7 @@ class GroupCommit:
             return
         self.queued_bytes += len(records)
         self._appended_at = self._clock.seconds()
-        self._queue.append(_Item(records, n_entries, sync, done, self._appended_at))
+        self._queue.append(CommitItem(records, n_entries, sync, done, self._appended_at))
         if self._start is None and self._take_token():
             self._begin()
             return
@@ -268,9 +230,10 @@ class GroupCommit:
         """Begin to write the queued items as one group, by one asynchronous write without the journal thread.
 
         :returns: False if the journal thread must write the items: they are too large, some need no sync, the journal
-            needs more than one write for them, or the system does not accept the write.
+            needs more than one write for them, or the system does not accept the write or was slow to accept one.
         """
-        if self.queued_bytes > AT_ONCE_BYTES:
+        began = self._clock.seconds()
+        if self.queued_bytes > AT_ONCE_BYTES or began < self._by_thread_until:
             return False
         records = [item.records for item in self._queue if item.records and item.sync]
         if not records or len(records) < len(self._queue):
@@ -282,14 +245,24 @@ class GroupCommit:
         if written is None:
             return False
         group = self._take_group()
+        group.held, group.began, group.written = group.began - began, began, began
+        if group.held > SLOW_BEGIN:
+            self._accepted_slowly(group)
         written.addCallbacks(self._written, self._not_written, callbackArgs=(group,), errbackArgs=(group,))
         return True
 
-    def _drained(self, group: _CommitGroup) -> None:
+    def _accepted_slowly(self, group: CommitGroup) -> None:
+        self._by_thread_until = group.began + group.held + BY_THREAD
+        self._log.warn(
+            "{thread}: its file system held up the reactor thread for {seconds:.1f} s as a write began; the journal "
+            "thread writes for the next {pause:.0f} s", thread=self.thread, seconds=group.held, pause=BY_THREAD,
+        )  # fmt: skip
+
+    def _drained(self, group: CommitGroup) -> None:
         self._drains -= 1
         self._complete(group)
 
-    def _written(self, _: None, group: _CommitGroup) -> None:
+    def _written(self, _: None, group: CommitGroup) -> None:
         """Begin the next write, or return the token (the right to write); then complete the durable ``group``."""
         self.journal.end_group()
         self._record_end(group)
@@ -299,12 +272,12 @@ class GroupCommit:
             self._idle.append(None)
         self._complete(group)
 
-    def _not_written(self, failure: Failure, group: _CommitGroup) -> None:
+    def _not_written(self, failure: Failure, group: CommitGroup) -> None:
         # Do not return the token: after a failed write, nothing may be written any more (safety rule S10).
         self.journal.end_group(failure.value)
         self._fail(failure, group.items)
 
-    def _complete(self, group: _CommitGroup) -> None:
+    def _complete(self, group: CommitGroup) -> None:
         """Call the completions of a group of records in order; then send the replies that they have queued."""
         if group.failure is not None:
             self._fail(group.failure, group.items)
@@ -322,7 +295,7 @@ class GroupCommit:
             self._measure(group)  # measure after the completions, because clients wait for the completions
         self._watch_unsynced(group.synced)
 
-    def _call(self, item: _Item, error: Exception | None) -> None:
+    def _call(self, item: CommitItem, error: Exception | None) -> None:
         try:
             item.done(error)
         except Exception:
@@ -332,7 +305,7 @@ class GroupCommit:
     def _broken(self, failure: Failure) -> None:
         self._fail(failure, ())
 
-    def _fail(self, failure: Failure, items: Sequence[_Item]) -> None:
+    def _fail(self, failure: Failure, items: Sequence[CommitItem]) -> None:
         first, self.failed = not self.failed, True
         if first:
             self._log.failure("{thread} failed; nothing more is acknowledged", failure, thread=self.thread)
@@ -404,7 +377,7 @@ class GroupCommit:
         while not self._stopped and not await self._executor.submit("flush", self.journal.prepare):
             pass
 
-    def _measure(self, group: _CommitGroup) -> None:
+    def _measure(self, group: CommitGroup) -> None:
         n_entries, n_bytes, queued_at = group.n_entries, 0, 0.0
         for item in group.items:
             n_bytes += len(item.records)
@@ -425,7 +398,7 @@ class GroupCommit:
 
     # -- journal thread --
 
-    def _drain(self) -> _CommitGroup:
+    def _drain(self) -> CommitGroup:
         """Write the queued records, in groups (each written together), until the queue is empty.
 
         The completions of the groups are called on the reactor thread.  For the last group, which is returned, the
@@ -445,7 +418,7 @@ class GroupCommit:
                     return group
             self._executor.notify(self._complete, group)
 
-    def _commit(self) -> _CommitGroup:
+    def _commit(self) -> CommitGroup:
         group = self._take_group()
         try:
             self._write(group)
@@ -453,7 +426,7 @@ class GroupCommit:
             group.failure = Failure()
         return group
 
-    def _write(self, group: _CommitGroup) -> None:
+    def _write(self, group: CommitGroup) -> None:
         items = group.items
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
@@ -464,7 +437,7 @@ class GroupCommit:
             self._write_and_sync(group, records, waiting)
         self._record_end(group)
 
-    def _write_and_sync(self, group: _CommitGroup, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
+    def _write_and_sync(self, group: CommitGroup, records: Sequence[bytes], waiting: Sequence[CommitItem]) -> None:
         """Write the records, then sync the journal.
 
         Items that need no sync complete after the write, all other items after the sync.
@@ -477,8 +450,8 @@ class GroupCommit:
                 self._complete_early(group, waiting)
             self.journal.sync()
 
-    def _complete_early(self, group: _CommitGroup, waiting: Sequence[_Item]) -> None:
-        early = _CommitGroup([item for item in group.items if not item.sync], group.began, group.behind)
+    def _complete_early(self, group: CommitGroup, waiting: Sequence[CommitItem]) -> None:
+        early = CommitGroup([item for item in group.items if not item.sync], group.began, group.behind)
         early.written = early.ended = group.written
         early.durable = self.journal.durable
         self._executor.notify(self._complete, early)
@@ -486,14 +459,14 @@ class GroupCommit:
 
     # -- whichever thread has the token --
 
-    def _take_group(self) -> _CommitGroup:
+    def _take_group(self) -> CommitGroup:
         """Take all items from the queue, as a group that is written now."""
         items = [self._queue.popleft() for _ in range(len(self._queue))]
-        group = _CommitGroup(items, self._clock.seconds(), self._ended)
+        group = CommitGroup(items, self._clock.seconds(), self._ended)
         self._began = group.began
         return group
 
-    def _record_end(self, group: _CommitGroup) -> None:
+    def _record_end(self, group: CommitGroup) -> None:
         """Store in a ``group`` that was just written the position up to which the journal is durable."""
         group.durable = self.journal.durable
         group.synced = group.durable == self.journal.position

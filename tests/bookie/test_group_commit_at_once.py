@@ -1,6 +1,18 @@
 """Small groups whose write the reactor thread begins, without the journal thread."""
 
-from bookkeeper_twisted.bookie.group_commit import AT_ONCE_BYTES, LONE, CommitOptions
+from typing import Any
+
+from bookkeeper_twisted.bookie.group_commit import (
+    AT_ONCE_BYTES,
+    BY_THREAD,
+    HELD,
+    LONE,
+    LOOP,
+    QUEUE,
+    SLOW_BEGIN,
+    SYNC,
+    CommitOptions,
+)
 from bookkeeper_twisted.errors import StorageFailedError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 
@@ -24,6 +36,41 @@ class AtOnceTests(GroupCommitTestCase):
         self.assertEqual(self.events, [(b"a", None), "flush"])
         self.assertEqual(self.commit.log_mark, JournalPosition(1, 1))
         self.assertEqual((self.commit.queued_bytes, self.commit.blocked_seconds), (0, 0))
+
+    def _freeze(self, seconds: float) -> None:
+        """The file system holds up the next call that begins a write, and the reactor with it."""
+        write = self.executor.write
+
+        def frozen(*args: Any) -> Any:
+            self.patch(self.executor, "write", write)
+            self.clock.rightNow += seconds
+            return write(*args)
+
+        self.patch(self.executor, "write", frozen)
+
+    def test_frozen(self) -> None:
+        """A write whose begin was held up by the file system says so; the journal thread makes the next ones."""
+        found: list[dict[str, float]] = []
+        self._freeze(32.0)
+        self.commit.append(b"a", 1, lambda error: found.append(self.commit.waits()))
+        self.end_turn()
+        self.executor.drain()
+        self.assertEqual(found, [{QUEUE: 0.0, SYNC: 0.0, HELD: 32.0, LOOP: 0.0}])
+        for records, seconds in ((b"b", 0.0), (b"c", BY_THREAD - 0.01), (b"d", 0.01)):
+            self.clock.advance(seconds)
+            self.append(records)
+            self.end_turn()
+            self.executor.drain()
+        self.assertEqual(self.journal.calls, [("begun", b"a"), (b"b", True), (b"c", True), ("begun", b"d")])
+
+    def test_quickly_begun(self) -> None:
+        """A write whose begin took some milliseconds is no reason to leave the writes to the journal thread."""
+        self._freeze(SLOW_BEGIN)
+        for records in (b"a", b"b"):
+            self.append(records)
+            self.end_turn()
+            self.executor.drain()
+        self.assertEqual(self.journal.calls, [("begun", b"a"), ("begun", b"b")])
 
     def test_turn(self) -> None:
         """What arrives in one turn of the reactor is one group, which is begun at the end of this turn."""

@@ -12,6 +12,21 @@ _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant(
+        "a frozen file system of the journal passes for a stopped process", "bookie/requests/slow_requests.py",
+        "late - explained", "late", _SLOW_TESTS, where="SlowRequests.say",
+    ),
+    Plant(
+        "a frozen file system of the journal passes for its queue", "bookie/group_commit.py",
+        "group.held, group.began, group.written = group.began - began, began, began",
+        "group.began = group.written = group.began", ["tests.bookie.test_group_commit_at_once"],
+        where="GroupCommit._began_write",
+    ),
+    Plant(
+        "the reactor begins writes though the file system has held it up", "bookie/group_commit.py",
+        "self._by_thread_until = group.began + group.held + BY_THREAD", "pass",
+        ["tests.bookie.test_group_commit_at_once"], where="GroupCommit._accepted_slowly",
+    ),
+    Plant(
         "an add behind a write that hangs is said to wait for its turn", "bookie/group_commit.py",
         "max(item.queued_at, group.behind)", "item.queued_at", _SLOW_TESTS, where="GroupCommit.waits",
     ),

@@ -12,7 +12,7 @@ from twisted.logger import Logger
 
 from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
-from ..group_commit import LOOP
+from ..group_commit import HELD, LOOP
 
 DISK = "a read of the disk"
 JOURNAL = "the journal"
@@ -205,7 +205,7 @@ class SlowRequests:
 
     def say(
         self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str,
-        context: Mapping[str, str] | None = None,
+        context: Mapping[str, str] | None = None, explained: float = 0.0,
     ) -> None:  # fmt: skip
         """Log that a request took long; if too many lines were logged lately, only count the line as omitted.
 
@@ -217,10 +217,11 @@ class SlowRequests:
         :param waited_for: the reason for most of this time, as far as it is known.
         :param context: the key-value pairs (``requestContext``) in the request; of several requests, the pairs of the
             first.
+        :param explained: seconds for which the reactor was held up by the cause ``waited_for`` itself.
         """
         now = self._clock.seconds()
         late, stopped = self._loop.late_since(now - millis / 1000)
-        if late * 1000 > millis / 2:
+        if (late - explained) * 1000 > millis / 2:
             # Blame the reactor, not ``waited_for``: the reactor was held up for most of the time, and meanwhile it
             # started no requests, and processed no results of disk reads.
             waited_for = STOPPED if stopped > late / 2 else LOOP
@@ -266,4 +267,6 @@ class SlowRequests:
         began = self._clock.seconds() - millis / 1000
         name = self._lacked_room(began, began + rest) or LOOP
         waits[name] = waits.get(name, 0.0) + rest
-        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__), context)
+        longest = max(waits, key=waits.__getitem__)
+        explained = waits[HELD] if longest == HELD else 0.0
+        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, longest, context, explained)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
-from ...bookie.group_commit import LOOP, QUEUE, SYNC
+from ...bookie.group_commit import HELD, LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
 from ...bookie.requests.slow_requests import (
     CHECKPOINT,
@@ -45,8 +45,8 @@ _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
 _CAUSES: Mapping[str, str] = {
-    DISK: "disk", SYNC: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", CHECKPOINT: "disk", QUEUE: "queue",
-    ROOM: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
+    DISK: "disk", SYNC: "disk", HELD: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", CHECKPOINT: "disk",
+    QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
 }  # fmt: skip
 
 

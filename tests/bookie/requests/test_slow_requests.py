@@ -7,8 +7,8 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.group_commit import QUEUE, SYNC, CommitOptions
-from bookkeeper_twisted.bookie.requests.slow_requests import LoopWatch, SlowRequests
+from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
+from bookkeeper_twisted.bookie.requests.slow_requests import STOPPED, LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
@@ -241,6 +241,17 @@ class SlowRequestTests(SynchronousTestCase):
         self.patch(self.rig.engine.context.slow, "_waits", lambda ledger_id: {QUEUE: 0.01})
         (line,) = self.slow(adds(run(7, 0)), 0.25)
         self.assertIn("for the event loop, which was busy", line)
+
+    def test_frozen_file_system(self) -> None:
+        """An add is slow because of the journal's file system, if that has held up the event loop itself."""
+        slow = self.rig.engine.context.slow
+        for waits, reason in (({HELD: 2.0}, HELD), ({HELD: 0.5, SYNC: 1.5}, STOPPED), ({SYNC: 2.0}, STOPPED)):
+            self.patch(slow, "_waits", lambda ledger_id, waits=waits: waits)
+            self.peer.send(adds(run(7, len(slow.recent.after(0)))))
+            self.rig.clock.advance(2.0)
+            self.rig.drain()
+            self.assertEqual(slow.recent.after(0)[-1].waited_for, reason)
+            self.turns(3.0)
 
     def test_watched(self) -> None:
         """The event loop is watched while there is a threshold, and until the bookie stops."""
