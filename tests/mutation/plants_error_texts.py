@@ -3,7 +3,6 @@
 from .plant import Plant
 
 _CONTRACT = ["tests.client.connections.test_bookie_client"]
-_READS = ["tests.client.reading.test_replica_reads"]
 _ERRORS = "protocol/client/request_errors.py"
 
 _FAILED = ["tests.client.writing.test_failed_bookies"]
@@ -101,9 +100,5 @@ PLANTS = (
         "a refused read does not name the bookie", "client/connections/flow.py",
         "ERROR_OF_STATUS[reply.status](ledger_id, entry_id, bookie_id=bookie_id)",
         "ERROR_OF_STATUS[reply.status](ledger_id, entry_id)", _CONTRACT, where="Flow.read",
-    ),
-    Plant(
-        "one of several reads does not name the bookie", "client/reading/replica_reads.py",
-        "repeat(bookie_id)", 'repeat("")', _READS, where="ReplicaReader._read_from",
     ),
 )

@@ -102,9 +102,10 @@ PLANTS = (
         "key.lower() not in _PASSWORDS", "True", ["tests.spark.test_options"], where="without_password",
     ),
     Plant(
-        "an error of authentication at a task of the sink does not name the bookie",
+        "an error of authentication of a socket does not name the bookie",
         "client/connections/bookie_socket.py",
-        "UnauthorizedAccessError(detail=f'no connection to {self._bookie_id}: {error.detail}')", "error", _TASKS,
+        "UnauthorizedAccessError(detail=f'no connection to {self._bookie_id}: {error.detail}')", "error",
+        ["tests.client.connections.test_authentication"],
         where="BookieSocket._refused",
     ),
     Plant(

@@ -226,7 +226,7 @@ class ReplicaReader:
             return
         found: Iterable[bytes | Exception | None] = [reply.entry for reply in replies]
         if None in found or [reply.status for reply in replies].count(Status.EOK) < len(replies):
-            found = map(entry_or_error, replies, repeat(ledger_id), entry_ids, repeat(bookie_id))
+            found = map(entry_or_error, replies, repeat(ledger_id), entry_ids)
         answers = cast(dict[int, bytes | Exception], dict(zip(entry_ids, found, strict=True)))
         errors = reads.take(bookie_id, answers)
         if len(errors) < len(answers):

@@ -80,10 +80,11 @@ class RefusedTests(AuthenticatedCase):
     provider = TokenAuthentication(admits=False)
 
     def test_refused(self) -> None:
-        """What was asked fails as unauthorized, and the socket is gone."""
+        """What was asked fails as unauthorized, with the bookie and its reason, and the socket is gone."""
         reading = self.read()
         self.settle()
-        self.failureResultOf(reading, UnauthorizedAccessError)
+        error = self.failureResultOf(reading, UnauthorizedAccessError).value
+        self.assertIn("no connection to bookie:3181: ", str(error))
         self.assertEqual(self.sockets(), [])
 
 
