@@ -7,6 +7,15 @@ _ROWS = ["tests.cli.test_shell_rows"]
 
 PLANTS = (
     Plant(
+        "an entry that a bookie lacks is left out without a word", "cli/commands/ledgers.py",
+        "self._lacks(entry_id)", "pass", ["tests.cli.commands.test_ledgers"], where="_ReplicaReading.entries",
+    ),
+    Plant(
+        "a lack of entries on a bookie is a success", "cli/commands/ledgers.py",
+        "self._missing or (asked and not self._found)", "asked and not self._found",
+        ["tests.cli.commands.test_ledgers"], where="_ReplicaReading.end",
+    ),
+    Plant(
         "JSON has captions of the text between its lines", "cli/shell_command.py",
         "if not self.json:\n    self.world.out(text)", "self.world.out(text)", _JSON, where="ShellContext.caption",
     ),

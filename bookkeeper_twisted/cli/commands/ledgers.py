@@ -9,10 +9,12 @@ from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
 from ...errors import (
     NoSuchEntryError,
+    NoSuchLedgerError,
     NoSuchLedgerMetadataError,
     UnauthorizedAccessError,
     UnexpectedConditionError,
 )
+from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager
 from ...model import Entry, LedgerMetadata
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, Argument, Command, ShellContext, from_
@@ -20,6 +22,8 @@ from ..shell_rows import Formats, ShellRow
 from ..shell_text import line, metadata_text
 
 _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
+_MISSING_RANGES = 100
+"""Maximum number of ranges of missing entries that ``readledger -b`` prints one by one."""
 
 
 @attrs.frozen
@@ -114,35 +118,108 @@ async def _restore(shell: ShellContext, ledgers: ILedgerManager, options: Namesp
 
 
 async def readledger(shell: ShellContext, options: Namespace) -> int:
-    """Print a range of entries of a ledger; if an option names a bookie, read them from this bookie only."""
+    """Print a range of entries of a ledger; if an option names a bookie, read them from this bookie only.
+
+    Then the command fails if the bookie does not have an entry that it should have, or has none of the entries.
+    """
     if options.ledgerid is None:
         shell.out("Must specify a ledger id")
         return FAILED
-    wanted, recovered = options.ledgerid, options.force_recovery
+    wanted, recovered, first = options.ledgerid, options.force_recovery, options.firstentryid
     async with await shell.admin() as admin, await admin.open_ledger(wanted, recovered) as reader:
-        last = reader.last_add_confirmed
+        end = last = reader.last_add_confirmed
         if options.lastentryid >= 0:
-            last = min(last, options.lastentryid)
+            last = min(end, options.lastentryid)
+        entries: AsyncIterator[Entry] = reader.entries(first, last)
+        replica = None
         if options.bookie:
-            entries = _of_bookie(admin, options, last)
-        else:
-            entries = reader.entries(options.firstentryid, last)
-        with shell.progress("reading", max(last + 1 - options.firstentryid, 0), "entries") as advance:
+            replica = _ReplicaReading(shell, options.bookie, wanted, await admin.client.ledger_metadata(wanted))
+            entries = replica.entries(admin, first, last)
+        with shell.progress("reading", max(last + 1 - first, 0), "entries") as advance:
             async for entry in entries:
                 data = entry.data if options.msg else None
                 shell.show(ReadEntry(entry.ledger_id, entry.entry_id, len(entry.data), data))
                 advance(1)
-    return OK
+    asked, low, high = first <= last, max(first, end + 1), max(first, options.lastentryid)
+    if low <= high and (first or options.lastentryid >= 0):
+        asked, name = True, shell.format_id(wanted)
+        fields = {"ledgerId": name, "entryIds": _span(low, high), "lastAddConfirmed": end}
+        shell.world.complain(line("Not read: behind the last add confirmed", **fields))
+    return replica.end(asked) if replica else OK
 
 
-async def _of_bookie(admin: BookKeeperAdmin, options: Namespace, last: int) -> AsyncIterator[Entry]:
-    """Read a range of entries from one bookie only; skip entries that the bookie does not have."""
-    for entry_id in range(options.firstentryid, last + 1):
+class _ReplicaReading:
+    """Reads entries of a ledger from one bookie only, and names the entries that it does not have, range by range."""
+
+    def __init__(self, shell: ShellContext, bookie_id: str, ledger_id: int, metadata: LedgerMetadata) -> None:
+        self._shell = shell
+        self._bookie_id = bookie_id
+        self._ledger_id = ledger_id
+        self._metadata = metadata
+        self._schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        self._found = 0
+        self._elsewhere = 0
+        self._missing = 0
+        self._ranges = 0
+        self._range: tuple[int, int, int] | None = None  # first id, last id, and number of the missing entries
+
+    async def entries(self, admin: BookKeeperAdmin, first: int, last: int) -> AsyncIterator[Entry]:
+        """Yield the entries from ``first`` to ``last`` that the bookie has."""
         try:
-            entry = await admin.read_entry_from(options.bookie, options.ledgerid, entry_id)
-        except NoSuchEntryError:
-            continue
-        yield entry
+            for entry_id in range(first, last + 1):
+                try:
+                    entry = await admin.read_entry_from(self._bookie_id, self._ledger_id, entry_id)
+                except (NoSuchEntryError, NoSuchLedgerError):
+                    self._lacks(entry_id)
+                    continue
+                self._name()
+                self._found += 1
+                yield entry
+        finally:
+            self._name()  # the last range; also if the bookie no longer answers
+
+    def _lacks(self, entry_id: int) -> None:
+        """Count an entry that the bookie does not have."""
+        ensemble = self._metadata.ensemble_at(entry_id)
+        if self._bookie_id not in ensemble or not self._schedule.keeps(ensemble.index(self._bookie_id), entry_id):
+            self._elsewhere += 1
+            return
+        self._missing += 1
+        first, _, count = self._range or (entry_id, entry_id, 0)
+        self._range = first, entry_id, count + 1
+
+    def _name(self) -> None:
+        """Print the range of missing entries that has ended, if there is one."""
+        if self._range is None:
+            return
+        (first, last, count), self._range = self._range, None
+        self._ranges += 1
+        if self._ranges > _MISSING_RANGES:
+            return
+        if count == 1:
+            text = line("Failed to read entry", entryId=first, error="No such entry")
+        else:
+            text = line("Failed to read entries", entryIds=_span(first, last), count=count, error="No such entry")
+        self._shell.world.complain(text)
+
+    def end(self, asked: bool) -> int:
+        """Print the totals; return the exit status.
+
+        :param asked: whether the user has asked for any entries.
+        """
+        where = {"bookieId": self._bookie_id, "ledgerId": self._shell.format_id(self._ledger_id)}
+        if self._missing:
+            fields = {"count": self._missing, "ranges": self._ranges, **where}
+            self._shell.world.complain(line("Missing on this bookie", **fields))
+        if self._elsewhere:
+            fields = {"count": self._elsewhere, **where}
+            self._shell.world.complain(line("Not to be on this bookie, and not there", **fields))
+        return FAILED if self._missing or (asked and not self._found) else OK
+
+
+def _span(first: int, last: int) -> str:
+    """Format a range of entry ids, both inclusive."""
+    return str(first) if first == last else f"{first}-{last}"
 
 
 async def deleteledger(shell: ShellContext, options: Namespace) -> int:
@@ -219,7 +296,7 @@ COMMANDS = (
             Argument(("-fe", "firstentryid"), "first entry id", from_(0), 0),
             Argument(("-le", "lastentryid"), "last entry id; -1: the last add confirmed", from_(-1), -1),
             Argument(("-r", "force-recovery"), "close the ledger properly before reading", bool),
-            Argument(("-b", "bookie"), "only what this bookie holds"),
+            Argument(("-b", "bookie"), "only what this bookie holds; fails if it lacks what it should hold"),
             PROGRESS,
         ),
         ReadEntry,

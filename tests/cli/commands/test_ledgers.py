@@ -152,6 +152,77 @@ class ReadLedgerTests(ShellCase):
         held = [n for n in range(4) if (position - n) % 4 < 3]
         self.assertEqual(self.shell("readledger", "-l", "0", "-b", BOOKIES[0]), 0)
         self.assertEqual([int(text.split("=")[1].split(",")[0]) for text in self.printed], held)
+        left = f"Not to be on this bookie, and not there {{count=1, bookieId={BOOKIES[0]}, ledgerId=0}}"
+        self.assertEqual(self.complaints, [left])
+
+    def of_first(self, *arguments: str, status: int = 255) -> list[str]:
+        """What is said about the entries that the first bookie lacks."""
+        self.assertEqual(self.shell("readledger", "-l", "0", "-b", BOOKIES[0], *arguments), status)
+        return self.complaints
+
+    def test_missing(self) -> None:
+        """Entries that the bookie should have are named, and fail the command; ranges are joined, stripes too."""
+        self.written(9, ensemble_size=4, write_quorum=4)
+        stored = self.bookies[BOOKIES[0]].entries[0]
+        for entry_id in (2, 5, 6, 7):
+            del stored[entry_id]
+        missing = [
+            "Failed to read entry {entryId=2, error=No such entry}",
+            "Failed to read entries {entryIds=5-7, count=3, error=No such entry}",
+            f"Missing on this bookie {{count=4, ranges=2, bookieId={BOOKIES[0]}, ledgerId=0}}",
+        ]
+        self.assertEqual(self.of_first(), missing)
+        self.assertEqual(len(self.printed), 5)
+        rows = self.rows("readledger", "-l", "0", "-b", BOOKIES[0], status=255)
+        self.assertEqual([row["entryId"] for row in rows], [0, 1, 3, 4, 8])
+        self.assertEqual(self.complaints, missing)
+        only = f"Missing on this bookie {{count=1, ranges=1, bookieId={BOOKIES[0]}, ledgerId=0}}"
+        self.assertEqual(self.of_first("-fe", "6", "-le", "6"), [missing[0].replace("=2", "=6"), only])
+        self.assertEqual(self.of_first("-fe", "3", "-le", "4", status=0), [])
+
+    def test_missing_ledger(self) -> None:
+        """A bookie that has nothing of a ledger lacks all entries; it is not asked to have those of other bookies."""
+        self.written(8)
+        position = self.do(self.client.ledger_metadata(0)).segments[0].bookies.index(BOOKIES[0])
+        held = [n for n in range(8) if (position - n) % 4 < 3]
+        del self.bookies[BOOKIES[0]].entries[0]
+        where = f"bookieId={BOOKIES[0]}, ledgerId=0"
+        span = f"entryIds={held[0]}-{held[-1]}, count=6"
+        self.assertEqual(self.of_first(), [
+            f"Failed to read entries {{{span}, error=No such entry}}",
+            f"Missing on this bookie {{count=6, ranges=1, {where}}}",
+            f"Not to be on this bookie, and not there {{count=2, {where}}}",
+        ])  # fmt: skip
+
+    def test_many_missing(self) -> None:
+        """The output about missing entries has a bound."""
+        self.written(250, ensemble_size=4, write_quorum=4)
+        stored = self.bookies[BOOKIES[0]].entries[0]
+        for entry_id in range(0, 250, 2):
+            del stored[entry_id]
+        said = self.of_first()
+        self.assertEqual(len(said), 101)
+        total = f"Missing on this bookie {{count=125, ranges=125, bookieId={BOOKIES[0]}, ledgerId=0}}"
+        self.assertEqual(said[-1], total)
+
+    def test_behind_the_end(self) -> None:
+        """Entries behind the last add confirmed are told from missing ones; nothing read from a bookie is a failure."""
+        self.written(3, ensemble_size=4, write_quorum=4)
+        behind = "Not read: behind the last add confirmed {ledgerId=0, entryIds=3-9, lastAddConfirmed=2}"
+        self.assertEqual(self.of_first("-fe", "1", "-le", "9", status=0), [behind])
+        self.assertEqual(self.of_first("-fe", "7", "-le", "7"), [behind.replace("3-9", "7")])
+        self.assertEqual(self.shell("readledger", "-l", "0", "-fe", "5"), 0)
+        self.assertEqual(self.complaints, [behind.replace("3-9", "5")])
+
+    def test_other_bookie(self) -> None:
+        """A bookie of which the ledger has no entry fails the command; an empty ledger has none to lack."""
+        self.written(2, ensemble_size=2, write_quorum=2)
+        other = next(b for b in BOOKIES if b not in self.do(self.client.ledger_metadata(0)).bookies)
+        self.assertEqual(self.shell("readledger", "-l", "0", "-b", other), 255)
+        left = f"Not to be on this bookie, and not there {{count=2, bookieId={other}, ledgerId=0}}"
+        self.assertEqual(self.complaints, [left])
+        self.written(0)
+        self.assertEqual((self.shell("readledger", "-l", "1", "-b", other), self.complaints), (0, []))
 
     def test_no_ledger(self) -> None:
         """A ledger must be named and must exist."""
