@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from twisted.trial.unittest import SkipTest
 
+from ..first_hour.reader import Unexpected
 from ..guides.stage import OURS, ROOT, START, Practice, typed
 from .test_guides import GuideCase
 
@@ -54,6 +55,28 @@ class DisasterTests(GuideCase):
         practice.check(ledgers)
         practice.write(4)
         self.assertNotEqual(practice.named(), [])
+
+    def test_no_other_bookie(self) -> None:
+        """Where three bookies are all, nothing can be copied; with a fourth one it is, and the bookie begins anew."""
+        practice = self.practice()
+        practice.start_others("--standalone 2")
+        practice.reader.serve(START)
+        ledgers = self.written(practice)
+        practice.stop(signal.SIGKILL)
+        shutil.rmtree(practice.directory / "ledgers")
+        practice.refused(START, "its data is lost")
+        failed = self.assertRaises(Unexpected, practice.shell, f"recover -f {OURS}")
+        for words in ("no bookie can take the place of b1", "Not recovered for lack of bookies: add a bookie"):
+            self.assertIn(words, str(failed))
+        conf = (practice.directory / "bk_server.conf").read_text()
+        for word, other in (("bookieId=b1", "bookieId=b4"), ("=journal", "=b4/journal"), ("=ledgers", "=b4/ledgers")):
+            self.assertIn(word, conf)
+            conf = conf.replace(word, other)
+        (practice.directory / "new_server.conf").write_text(conf)
+        practice.follow(PAGE, "No bookie can take the place")
+        self.assertEqual(practice.named(), [])
+        practice.follow(PAGE, _DISK_LOST)
+        practice.check(ledgers)
 
     def test_ledger_disk(self) -> None:
         """The entries of a ledger disk that was lost are on the others, and the bookie begins anew."""

@@ -16,6 +16,15 @@ PLANTS = (
         ["tests.cli.commands.test_ledgers"], where="_ReplicaReading.end",
     ),
     Plant(
+        "a recovery without a bookie to copy to does not say what helps", "cli/commands/recovery.py",
+        "issubclass(cause, kind)", "kind is BookKeeperError", ["tests.cli.commands.test_recovery"],
+        where="_BookiesCommand._ended",
+    ),
+    Plant(
+        "a bookie that ledgers still name is emptied without a word", "cli/commands/directories.py",
+        "if count: ...", "pass", ["tests.cli.commands.test_directories"], where="_count_ledgers",
+    ),
+    Plant(
         "JSON has captions of the text between its lines", "cli/shell_command.py",
         "if not self.json:\n    self.world.out(text)", "self.world.out(text)", _JSON, where="ShellContext.caption",
     ),

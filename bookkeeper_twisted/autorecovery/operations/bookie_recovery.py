@@ -17,6 +17,7 @@ from ...errors import (
     ClientClosedError,
     CookieNotFoundError,
     IncorrectParameterError,
+    LedgerRecoveryError,
     MetadataError,
     NoSuchLedgerMetadataError,
 )
@@ -63,11 +64,13 @@ class RecoveredLedger:
     """The result of the recovery of one ledger.
 
     :ivar reason: why the recovery of the ledger failed; empty if it did not fail.
+    :ivar cause: class of the error for which it failed; None if it did not fail.
     """
 
     ledger_id: int
     result: RecoveryResult
     reason: str = ""
+    cause: type[BookKeeperError] | None = None
 
 
 class BookieRecovery:
@@ -203,7 +206,7 @@ class BookieRecovery:
                 # after minutes of retries.
                 await self._admin.instance_id()
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted needs no recovery
-                return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
+                return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error), _cause(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 
     async def _repair(self, ledger_id: int) -> None:
@@ -244,3 +247,9 @@ class BookieRecovery:
                     losses.append(ReplicaLoss(position, bookie_id, kind, () if ends is None else (ends,)))
             if losses:
                 yield FragmentReport(fragment, tuple(losses))
+
+
+def _cause(error: BookKeeperError) -> type[BookKeeperError]:
+    """Return the class of an error; for the failed recovery of an open ledger, that of the error behind it."""
+    behind = error.__cause__
+    return type(behind if isinstance(error, LedgerRecoveryError) and isinstance(behind, BookKeeperError) else error)

@@ -16,7 +16,7 @@ from ...bookie.lifecycle.hand_back import HandBack
 from ...bookie.lifecycle.settings import journal_settings, storage_settings, store_paths
 from ...bookie.lifecycle.store import Store
 from ...codec.digest import Digester
-from ...errors import CookieNotFoundError
+from ...errors import CookieNotFoundError, MetadataError
 from ...model import DigestType
 from ...storage.apache.database import has_index
 from ...storage.apache.exporting import WriteIndex, to_databases
@@ -83,6 +83,8 @@ async def bookieformat(shell: ShellContext, options: Namespace) -> int:
             await _delete_cookie(shell)
         erase(disk, existing)
     shell.out("Bookie format completed successfully")
+    if options.deleteCookie:
+        await _count_ledgers(shell)  # last, because it reads the metadata of all ledgers and may be interrupted
     return OK
 
 
@@ -96,6 +98,20 @@ async def _delete_cookie(shell: ShellContext) -> None:
             await admin.delete_cookie(shell.local_bookie())
         except CookieNotFoundError:
             pass  # an earlier command was interrupted after it had deleted the cookie
+
+
+async def _count_ledgers(shell: ShellContext) -> None:
+    """Print how many ledgers name the local bookie, whose entries are deleted, if any do."""
+    bookie_id = shell.local_bookie()
+    try:
+        async with await shell.admin() as admin:
+            count = len([ledger_id async for ledger_id, _ in admin.ledgers(bookie_id)])
+    except MetadataError as error:
+        shell.out(f"It is not known whether ledgers still name this bookie: {error}")
+        return
+    if count:
+        text = "Ledgers still name this bookie, which has none of their entries now: recover it before it starts"
+        shell.out(line(text, bookieId=bookie_id, ledgers=count))
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:

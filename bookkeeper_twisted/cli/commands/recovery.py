@@ -6,6 +6,7 @@ ledger, unless it is closed already.
 """
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
 
 import attrs
@@ -15,6 +16,7 @@ from ...autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLe
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...embedding.local_host import host_name
+from ...errors import BookKeeperError, EntriesLostError, NotEnoughBookiesError
 from ...instruments import Instruments
 from ...limits.throttle import Rate
 from ...model import LedgerMetadata, Segment, check_bookie_id
@@ -23,6 +25,12 @@ from ..shell_rows import Formats, ShellRow
 from ..shell_text import line
 
 _AT_ONCE = 4
+_CAUSES: tuple[tuple[type[BookKeeperError], str], ...] = (
+    (NotEnoughBookiesError, "Not recovered for lack of bookies: add a bookie with a new id, then recover again"),
+    (EntriesLostError, "Not recovered for lack of another copy: start the bookies that have one, or find the old disk"),
+    (BookKeeperError, "Not recovered for other reasons, see above"),
+)
+"""The line behind the summary, by the class of the error for which ledgers were not recovered."""
 
 
 @attrs.frozen
@@ -94,11 +102,15 @@ async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: 
 
 @attrs.define
 class _Totals:
-    """The numbers of ledgers that were recovered, skipped, or not recovered because of an error."""
+    """The numbers of ledgers that were recovered, skipped, or not recovered because of an error.
+
+    :ivar by_cause: the numbers of ledgers that were not recovered, by the lines of :data:`_CAUSES`.
+    """
 
     recovered: int = 0
     skipped: int = 0
     failed: int = 0
+    by_cause: Counter[str] = attrs.field(factory=Counter)
 
 
 class _BookiesCommand:
@@ -182,6 +194,8 @@ class _BookiesCommand:
             self._shell.out(line("Skipped: the ledger is open", ledgerId=name))
         else:
             self._totals.failed += 1
+            cause = ledger.cause or BookKeeperError
+            self._totals.by_cause[next(text for kind, text in _CAUSES if issubclass(cause, kind))] += 1
             self._shell.out(line("Not recovered", ledgerId=name, reason=ledger.reason))
 
     def _summary(self) -> None:
@@ -192,6 +206,9 @@ class _BookiesCommand:
                 entriesRead=metrics.entries_read.value, entriesWritten=metrics.entries_written.value,
             )
         )  # fmt: skip
+        for _, text in _CAUSES:
+            if count := totals.by_cause[text]:
+                self._shell.out(line(text, ledgers=count))
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:

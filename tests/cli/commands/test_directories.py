@@ -3,7 +3,7 @@
 import errno
 
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.model import BookieServiceInfo, DigestType
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, Endpoint
 from bookkeeper_twisted.storage.apache.database import has_index
 from bookkeeper_twisted.storage.apache.index_files import files_of_ledgers, index_files, locations_of, states_of
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, stamp
@@ -107,6 +107,21 @@ class FormatTests(StoredCase):
             self.assertEqual(self.shell("bookieformat", "-f", "-d"), 0, self.complaints)
         self.assertNotIn(self.ID, self.do(self.cluster.registration.all_bookies()))
         self.assertEqual(self.shell("initbookie"), 0)
+
+    def test_named(self) -> None:
+        """With its cookie gone, the verb says how many ledgers still name the bookie."""
+        info = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", 3181, "bookie-rpc"),))
+        self.do(self.cluster.registration.register_bookie(self.ID, False, info))
+        for _ in range(2):
+            self.written(1, ensemble_size=5, write_quorum=5)
+        self.written(1, ensemble_size=2, write_quorum=2)
+        self.do(self.cluster.registration.unregister_bookie(self.ID))
+        named = sum(self.ID in self.do(self.client.ledger_metadata(n)).bookies for n in range(3))
+        self.assertEqual(self.shell("bookieformat", "-f", "-d"), 0, self.complaints)
+        left = "Ledgers still name this bookie, which has none of their entries now: recover it before it starts"
+        fields = f"{{bookieId={self.ID}, ledgers={named}}}"
+        self.assertEqual(self.printed, ["Bookie format completed successfully", f"{left} {fields}"])
+        self.assertEqual(self.held(), [])
 
     def test_running(self) -> None:
         """Where a bookie runs on the directories, or is registered, nothing is removed."""

@@ -117,7 +117,27 @@ class RecoverTests(ShellCase):
         self.do(self.cluster.registration.unregister_bookie(gone))
         self.assertEqual(self.shell("recover", "-f", gone), 255)
         self.assertIn(f"Not recovered {{ledgerId={ledger_id}, reason=", self.printed[0])
+        lack = "Not recovered for lack of another copy: start the bookies that have one, or find the old disk"
+        self.assertEqual(self.printed[2:], [f"{lack} {{ledgers=1}}"])
         self.assertEqual(self.shell("recover", "-f", "-sku", gone), 0)
+
+    def test_no_bookie_to_copy_to(self) -> None:
+        """In a cluster without another bookie the summary says so, and what helps; with a new bookie it is done."""
+        self.tick = 1.0
+        gone = BOOKIES[3]
+        for ack_quorum in (2, 4):
+            for close in (True, False):
+                self.written(2, close, ensemble_size=4, write_quorum=4, ack_quorum=ack_quorum)
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        self.bookies[gone].up = False
+        self.assertEqual(self.shell("recover", "-f", gone), 255)
+        lack = "Not recovered for lack of bookies: add a bookie with a new id, then recover again"
+        summary = "Recovered {ledgers=0, skipped=0, failed=4, entriesRead=0, entriesWritten=0}"
+        self.assertEqual(self.printed[4:], [summary, f"{lack} {{ledgers=4}}"])
+        fifth = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", 3285, "bookie-rpc"),))
+        self.do(self.cluster.registration.register_bookie("127.0.0.1:3285", False, fifth))
+        self.assertEqual(self.shell("recover", "-f", gone), 0, self.printed)
+        self.assertEqual(len(self.printed), 1)
 
     def test_one_ledger_of_a_bookie(self) -> None:
         """The other ledgers of the bookie stay; a ledger without it is a mistake."""
