@@ -116,6 +116,16 @@ class DisasterTests(GuideCase):
 
         self._index_lost(remove, "no complete index of them")
 
+    def test_damaged_index(self) -> None:
+        """So it is where pages of the index were overwritten."""
+
+        def overwrite(practice: Practice) -> None:
+            with (practice.directory / "ledgers/current/index.sqlite").open("r+b") as file:
+                file.seek(4096)
+                file.write(bytes(2 * 4096))
+
+        self._index_lost(overwrite, "index.sqlite is damaged")
+
     def test_older_index(self) -> None:
         """So it is where a copy of the index from before was put back."""
 

@@ -14,6 +14,11 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
+        "the error of a damaged index has several lines", "storage/index/index_file.py",
+        'why.removeprefix("*** in database main ***").split()', "[why]", ["tests.storage.index.test_index_file"],
+        where="damaged",
+    ),
+    Plant(
         "an index is made in the place of a lost file", "storage/index/run_index.py",
         "has_lost_file(path)", "False", ["tests.storage.index.test_index_file"], where="SqliteRunIndex.open",
     ),

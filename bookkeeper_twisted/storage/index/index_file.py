@@ -122,7 +122,7 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
         raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
     found = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
     if found != _TABLES:
-        raise DamageError(f"{path} is damaged: it has other tables than were made")
+        raise damaged(path, "it has other tables than were made")
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
@@ -161,7 +161,7 @@ def check_not_misled(connection: sqlite3.Connection, path: str) -> None:
     :raises DamageError: the index is marked.
     """
     if is_misled(connection):
-        raise DamageError(f"{path} is damaged: rows were changed beside a damaged row, so that searches may miss rows")
+        raise damaged(path, "rows were changed beside a damaged row, so that searches may miss rows")
 
 
 def read_commits(connection: sqlite3.Connection) -> int:
@@ -261,7 +261,7 @@ def check_totals(connection: sqlite3.Connection, path: str, tables: Sequence[str
     counted = [name for name in TableSizes._fields if name in tables or tables is EVERY_TABLE]
     for name, found in zip(counted, count_rows(connection, counted), strict=True):
         if found != getattr(totals, name):
-            raise DamageError(f"{path} is damaged: {name} has {found} rows instead of {getattr(totals, name)}")
+            raise damaged(path, f"{name} has {found} rows instead of {getattr(totals, name)}")
 
 
 def _state(connection: sqlite3.Connection, column: str, row: int) -> object:
@@ -301,7 +301,7 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
     for table in tables:
         problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
         if problems != [("ok",)]:
-            raise DamageError(f"{path} is damaged: {problems[0][0]}")
+            raise damaged(path, problems[0][0])
     check_not_misled(connection, path)
     check_totals(connection, path, tables)
 
@@ -425,6 +425,18 @@ def set_aside(fs: IFileSystem, path: str) -> None:
             fs.sync_directory(posixpath.dirname(path))
 
 
+def damaged(path: str, why: str) -> DamageError:
+    """Make the error of a damaged index file, with a text in one line that says how the bookie can start.
+
+    :param path: path of the file.
+    :param why: what is damaged, perhaps in several lines of SQLite.
+    """
+    said = " ".join(why.removeprefix("*** in database main ***").split())
+    return DamageError(
+        f"{path} is damaged: {said}; start once with rebuildIndex=true to make the index from the entry logs"
+    )
+
+
 @contextmanager
 def storage_errors(path: str) -> Iterator[None]:
     """Convert SQLite's errors in a ``with`` statement to storage errors.
@@ -439,11 +451,11 @@ def storage_errors(path: str) -> Iterator[None]:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
         if code in _DAMAGED or "decode" in str(e):  # "decode" is in SQLite's error for a text that is not UTF-8
-            raise DamageError(f"{path} is damaged: {e}") from e
+            raise damaged(path, str(e)) from e
         if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the disk has no space for SQLite's file of shared memory
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
     except UnicodeDecodeError as e:  # a text in the file, or in SQLite's error message, is not UTF-8
-        raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e
+        raise damaged(path, "a text of it cannot be decoded") from e

@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import StorageError
+from bookkeeper_twisted.errors import DamageError, StorageError
 from bookkeeper_twisted.storage.files.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import index_file, run_index
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
@@ -44,6 +44,21 @@ class StructureCheckTests(SynchronousTestCase):
             self.patch(index_file, "check_structure", check_structure)
             self.assertEqual(index.checked, not large)
             index.close()
+
+
+    def test_error(self) -> None:
+        """The error of a damaged index is one line, and says how to start; so it is of a file that is none."""
+        help_ = "; start once with rebuildIndex=true to make the index from the entry logs"
+        path = os.path.join(self.directory, FILE_NAME)
+        for page in (3, 1):
+            with open(path, "r+b") as file:
+                file.seek((page - 1) * 4096)
+                file.write(bytes(range(256)) * 16)
+            error = str(self.assertRaises(DamageError, SqliteRunIndex.open, self.fs, self.directory))
+            self.assertTrue(error.startswith(f"{path} is damaged: "), error)
+            self.assertTrue(error.endswith(help_), error)
+            self.assertTrue(error.isprintable(), error)
+            self.assertNotIn("***", error)
 
 
 class LostFileTests(SynchronousTestCase):
