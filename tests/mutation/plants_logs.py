@@ -53,6 +53,8 @@ PLANTS = (
         "_PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))", "_CREDENTIALS.sub(MASK, text)",
         ["tests.test_secrets"], where="without_credentials",
     ),
+    Plant("an unknown key that SIGHUP finds is no warning", _RELOADING, "self._log.warn", "self._log.info", _RELOADED,
+          where="Reload.__call__"),
     Plant("levels of before are left", "logs/levels.py", "LogLevel.levelWithName(levels[DEFAULT])",
           "getattr(self, '_predicate', None) and self._predicate.defaultLogLevel or LogLevel.info",
           ["tests.logs.test_levels"], where="LogLevels.set"),

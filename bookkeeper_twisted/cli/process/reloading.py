@@ -20,7 +20,8 @@ class Reload:
 
     A key is live if its value can change without a restart.  The values that are read also replace values that an
     administrator has changed over HTTP since the start.  One line in the log names the changed keys, and the keys that
-    need a restart.  If the configuration is invalid, no value changes, and one line in the log gives the reason.
+    need a restart; each new warning, such as one about an unknown key, is a line of its own, as at the start.  If the
+    configuration is invalid, no value changes, and one line in the log gives the reason.
 
     :param read: reads the configuration.
     :param started: the configurations with which the process has started.
@@ -48,7 +49,9 @@ class Reload:
         for service, new in wanted:
             changed |= {each.key: each for each in changes(service.config, new)}
             service.take(new)
-        self._say(changed.values(), self._for_restart(config, client), self._new_warnings(config, client))
+        self._say(changed.values(), self._for_restart(config, client))
+        for text in self._new_warnings(config, client):
+            self._log.warn("{text}", text=text)
 
     def _for_restart(self, config: BookieConfig, client: ClientConfig) -> list[str]:
         """Return the keys whose values have changed since the start, but can change only with a restart."""
@@ -60,11 +63,10 @@ class Reload:
         known = {text for each in self._started for text in each.warnings}
         return [text for each in (config, client) for text in each.warnings if text not in known]
 
-    def _say(self, changed: Iterable[Change], restart: Sequence[str], warnings: Sequence[str]) -> None:
+    def _say(self, changed: Iterable[Change], restart: Sequence[str]) -> None:
         texts = [f"{each.key}: {each.before or 'empty'} -> {each.after or 'empty'}" for each in changed]
         parts = [f"changed {', '.join(texts)}"] if texts else []
         parts += [f"a restart is needed for {', '.join(restart)}"] if restart else []
-        parts += warnings
         self._log.info(
             "SIGHUP, the configuration was read again: {what}", what="; ".join(parts) or "nothing has changed",
             changed={each.key: each.after for each in changed}, restart=list(restart), log_always=True,
