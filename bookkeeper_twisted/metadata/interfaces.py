@@ -396,6 +396,17 @@ class IStoreConnection(Interface):
     def outage() -> str:
         """Return why calls have to wait, such as a lost connection; empty if the driver knows of no reason."""
 
+    def unsettled() -> float:
+        """Return for how many more seconds running bookies may not be registered, because the store was out of reach.
+
+        If an outage of the store ends all sessions, it ends all registrations, and each bookie registers again in its
+        next session.  The driver cannot know whether the other sessions have ended, nor whether there was an outage
+        before it connected for the first time.  So it gives bookies one session timeout from each connection on.
+
+        :returns: 0 if the driver has been connected for the whole session timeout; the session timeout if it is not
+            connected.
+        """
+
 
 class IRackStore(Interface):
     """A metadata driver that can also read the racks of bookies from its store, as Pulsar's tools write them."""

@@ -5,6 +5,7 @@ from .plant import Plant
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
 _WALKS = ["tests.autorecovery.auditing.test_shared_walks"]
+_OUTAGE = ["tests.autorecovery.auditing.test_store_outage"]
 _ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.simulation.world.test_metadata"]
 _LEADER = ["tests.metadata.zookeeper.election.test_leader_node"]
 
@@ -12,6 +13,26 @@ PLANTS = (
     Plant(
         "a process that has left office exports its count of marked ledgers", "autorecovery/auditing/auditor.py",
         "self._findings.marked = 0", "pass", ["tests.autorecovery.auditing.test_auditor"], where="MarkCount.stop",
+    ),
+    Plant(
+        "bookies that an outage of the store has unregistered are lost", "autorecovery/auditing/detection.py",
+        "while await self._may_return(self._missing()): ...", "pass", _OUTAGE,
+        where="LostBookieDetector._until_settled",
+    ),
+    Plant(
+        "an outage while bookies are waited for does not begin the wait anew", "autorecovery/auditing/detection.py",
+        "while await self._may_return(self._missing()): ...", "await self._may_return(self._missing())", _OUTAGE,
+        where="LostBookieDetector._until_settled",
+    ),
+    Plant(
+        "an audit after an outage marks for bookies that have yet to register", "autorecovery/auditing/detection.py",
+        "while await self._may_return(self._bookies.missing(registered)): ...", "pass", _OUTAGE,
+        where="LostBookieDetector._audit_once",
+    ),
+    Plant(
+        "only the first connection gives bookies time to register", "metadata/zookeeper/session.py",
+        "self._connected_at = self.clock.seconds()", "pass", [*_OUTAGE, "tests.metadata.zookeeper.test_driver"],
+        where="Session._changed",
     ),
     Plant(
         "the loss of a bookie is not waited for", "autorecovery/auditing/lost_bookies.py",

@@ -14,7 +14,7 @@ from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
 from ...errors import BookKeeperError
 from ...limits.throttle import Throttles
-from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
+from ...metadata.interfaces import IAuditing, IMetadataDriver, IStoreConnection, IUnderreplication
 from ...metadata.registered import registered_bookies
 from ...model import AuditorCheck
 from ...placement.interfaces import IPlacementPolicy
@@ -129,7 +129,7 @@ class Auditor:
         self._audit = BookieAudit(parts.clock, parts.now_ms, self._scan, self._marker, parts.metrics)
         self._detector = LostBookieDetector(
             parts.clock, self._registration, self._auditing, self._switch, self._audit, parts.metrics,
-            config.lost_bookie_recovery_delay,
+            config.lost_bookie_recovery_delay, IStoreConnection(driver, None),
         )  # fmt: skip
         self._marks = MarkCount(parts.clock, self._underreplication, parts.metrics.findings)
         self._work = list(self._periodic_work())

@@ -4,17 +4,22 @@ The delay between a loss and its audit is stored in the metadata store.  The det
 administrators can change it.
 Detection goes on while an audit or a periodic check runs, so a new loss is noticed immediately.  If a bookie is lost
 during an audit, another audit follows.
+
+An outage of the metadata store may end the sessions of all bookies, which are then unregistered although they run.  So
+after each connection to the store, the detection gives missing bookies the time to register (``zkTimeout``) before it
+takes them for lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
-from ...metadata.interfaces import IAuditing, IRegistration
+from ...metadata.interfaces import IAuditing, IRegistration, IStoreConnection
 from ...metadata.registered import registered_bookies
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
@@ -32,13 +37,15 @@ class LostBookieDetector:
 
     :param initial_delay: the delay in seconds between the loss of a bookie and the audit.  It is stored if the metadata
         store has no delay yet.
+    :param connection: knows whether bookies may still have to register again after an outage of the metadata store;
+        None for a store whose outages end no session.
     """
 
     _log = Logger()
 
     def __init__(
         self, clock: IReactorTime, registration: IRegistration, auditing: IAuditing, switch: Switch, audit: BookieAudit,
-        metrics: AuditorMetrics, initial_delay: int,
+        metrics: AuditorMetrics, initial_delay: int, connection: IStoreConnection | None = None,
     ) -> None:  # fmt: skip
         self._clock = clock
         self._registration = registration
@@ -47,6 +54,7 @@ class LostBookieDetector:
         self._audit = audit
         self._metrics = metrics
         self._initial_delay = initial_delay
+        self._connection = connection
         self._bookies = LostBookies(set(), initial_delay)
         self._losses = LossLog(clock, audit)
         self._available: frozenset[str] | None = None
@@ -135,11 +143,13 @@ class LostBookieDetector:
     async def _consider(self) -> None:
         """Find the lost bookies that are in no ensemble of any ledger; from now on, they do not count as lost.
 
-        The search waits until autorecovery is switched on.  It is repeated if further bookies are lost meanwhile, so
-        that at least two lost bookies remain that may be in an ensemble.  A bookie that returns during the search is
-        not in the result.
+        Before the search, missing bookies get the time to register again after an outage of the store.  The search
+        waits until autorecovery is switched on.  It is repeated if further bookies are lost meanwhile, so that at least
+        two lost bookies remain that may be in an ensemble.  A bookie that returns during the search is not in the
+        result.
         """
         await self._switch.wait()
+        await self._until_settled()
         unnamed: frozenset[str] = frozenset()
         while self._bookies.delay and len(lost := self._missing() - unnamed) >= _MANY:
             self._back.clear()
@@ -151,9 +161,30 @@ class LostBookieDetector:
             if len(named) >= _MANY:
                 break
             unnamed = (unnamed | (lost - named)) - self._back
+        await self._until_settled()  # an outage may have begun during the search
         if unnamed:
             self._log.info("lost bookies that no ledger names: {bookies}", bookies=sorted(unnamed))
             self._bookies.leave_out(unnamed)
+
+    async def _until_settled(self) -> None:
+        while await self._may_return(self._missing()):
+            pass  # the watch of the registrations has reported meanwhile which bookies have returned
+
+    async def _may_return(self, missing: Collection[str]) -> bool:
+        """Wait while ``missing`` bookies may have to register again after an outage of the store.
+
+        :returns: True if there was such a wait: the registered bookies may be others now, and there may have been
+            another outage.
+        """
+        left = 0.0 if self._connection is None or not missing else self._connection.unsettled()
+        if left > 0:
+            self._log.info(
+                "{n} bookies are not registered, such as {example}: they have {left:.0f} s to register, because the "
+                "connection to the metadata store is new",
+                n=len(missing), example=min(missing), left=left,
+            )  # fmt: skip
+            await deferLater(self._clock, left)
+        return left > 0
 
     def _missing(self) -> frozenset[str]:
         return self._bookies.missing(self._available or frozenset())
@@ -220,6 +251,9 @@ class LostBookieDetector:
     async def _audit_once(self) -> None:
         await self._switch.wait()
         registered = await registered_bookies(self._registration)
+        # An outage may have begun after the loss of the bookie for which this audit was started.
+        while await self._may_return(self._bookies.missing(registered)):
+            registered = await registered_bookies(self._registration)
         self._bookies.look_into(registered)
         self._cancel_timer()
         await self._audit.run(registered, self.is_expected)

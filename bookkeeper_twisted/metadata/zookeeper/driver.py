@@ -73,6 +73,9 @@ class ZooKeeperDriver:
     def outage(self) -> str:
         return self._session.outage()
 
+    def unsettled(self) -> float:
+        return self._session.unsettled()
+
     async def close(self) -> None:
         self._racks.stop()
         self.registration.stop()

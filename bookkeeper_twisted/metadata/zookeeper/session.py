@@ -43,7 +43,7 @@ class Session:
         self.is_open = False
         self._used = False
         self._connection = SessionState.SUSPENDED
-        self._lost_at = clock.seconds()
+        self._lost_at = self._connected_at = clock.seconds()
         self._has_expired = False
         self._renewed = Listeners("the beginning of a session")
         self._expired = Listeners("the end of a session")
@@ -108,6 +108,8 @@ class Session:
         elif connection is SessionState.CLOSED:
             self._fail_waiting(NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection"))
         elif connection is SessionState.CONNECTED:
+            if before is not SessionState.CONNECTED:
+                self._connected_at = self.clock.seconds()
             for waiter in list(self._connecting):
                 waiter.callback(None)
             if self._has_expired:
@@ -142,6 +144,12 @@ class Session:
         if self._connection is not SessionState.CONNECTED:
             return f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
         return ""
+
+    def unsettled(self) -> float:
+        """Return for how many more seconds running bookies may not be registered; see :class:`.IStoreConnection`."""
+        if self._connection is not SessionState.CONNECTED:
+            return self.options.session_timeout
+        return max(0.0, self._connected_at + self.options.session_timeout - self.clock.seconds())
 
     def _fail_waiting(self, error: MetadataError) -> None:
         for waiter in list(self._connecting):

@@ -78,6 +78,21 @@ class OpenTests(ZooKeeperCase):
         connection.resume()
         self.assertEqual(driver.outage(), "")
 
+    def test_unsettled(self) -> None:
+        """From each connection on, and without one, bookies have the session timeout to register again."""
+        driver, connection = self.opened()
+        self.assertEqual(driver.unsettled(), 10)
+        self.clock.advance(3)
+        self.assertEqual(driver.unsettled(), 7)
+        self.clock.advance(8)
+        self.assertEqual(driver.unsettled(), 0)
+        connection.suspend()
+        self.clock.advance(47)
+        self.assertEqual(driver.unsettled(), 10)
+        connection.resume()
+        self.clock.advance(1)
+        self.assertEqual(driver.unsettled(), 9)
+
     def test_read_only_parent(self) -> None:
         """The parent of read-only bookies is made again; Java expects it."""
         del self.server.find("/ledgers/available").children["readonly"]
