@@ -5,12 +5,33 @@ from .plant import Plant
 _SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test_checker"]
 _CHECKS = ["tests.autorecovery.replication.test_checker"]
 _COPIES = ["tests.autorecovery.replication.test_fragment_replicator"]
+_FAILURES = ["tests.autorecovery.replication.test_failure_log"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
 _OPEN = ["tests.autorecovery.replication.test_open_ledgers"]
 _REMOVAL = ["tests.metadata.test_mark_removal", "tests.autorecovery.replication.test_worker_beside_apache"]
 _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
 PLANTS = (
+    Plant(
+        "each ledger that lacks the same bookies is a line of the log", "autorecovery/replication/failure_log.py",
+        "kind_of(reason)", "reason", _FAILURES, where="FailureLog.failed",
+    ),
+    Plant(
+        "the other ledgers that were not repaired are not counted", "autorecovery/replication/failure_log.py",
+        "failures.more.add(ledger_id)", "pass", _FAILURES, where="FailureLog.failed",
+    ),
+    Plant(
+        "any number of causes is logged", "autorecovery/replication/failure_log.py",
+        "len(self._causes) >= MAX_CAUSES", "False", _FAILURES, where="FailureLog.failed",
+    ),
+    Plant(
+        "the order of a ledger's bookies makes another cause", "autorecovery/replication/fragment_replicator.py",
+        "sorted(losses)", "losses", _FAILURES, where="_lost_everywhere",
+    ),
+    Plant(
+        "a worker that stops does not log how many ledgers it could not repair", "autorecovery/replication/worker.py",
+        "self._failure_log.flush()", "pass", _FAILURES, where="ReplicationWorker._stop",
+    ),
     Plant(
         "metadata change before the copy", "autorecovery/replication/fragment_replicator.py",
         "await copies.run(without(plan, work.hopeless))",

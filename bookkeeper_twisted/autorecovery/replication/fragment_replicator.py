@@ -84,7 +84,8 @@ def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> Ent
         if any(low <= ids[0] <= high for low, high in loss.ranges)
         and report.fragment.schedule.keeps(loss.position, ids[0])
     ]
-    return EntriesLostError(report.fragment.ledger_id, ids, ", ".join(losses))
+    # The order is not that of the ensemble, so that ledgers on the same bookies have the same reason.
+    return EntriesLostError(report.fragment.ledger_id, ids, ", ".join(sorted(losses)))
 
 
 class FragmentReplicator:

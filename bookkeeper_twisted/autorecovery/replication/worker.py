@@ -45,6 +45,7 @@ from ..interfaces import LedgerStatus
 from ..limits import ConcurrencyLimit
 from ..metrics import WorkerMetrics
 from ..switch import Switch
+from .failure_log import FailureLog
 from .lock_reasons import text_of
 from .repair import Attempt, LedgerRepair, RepairState
 
@@ -127,6 +128,7 @@ class ReplicationWorker(Service):
         self._slots = ConcurrencyLimit(settings.ledgers)
         self._jobs: dict[int, _Job] = {}
         self._failures: dict[int, int] = {}
+        self._failure_log = FailureLog(self._clock)
         self._refused: dict[int, float] = {}
         self._timer: IDelayedCall | None = None
         self._bookies: frozenset[str] = frozenset()
@@ -172,6 +174,7 @@ class ReplicationWorker(Service):
             await self._working
         for running in jobs:
             await running
+        self._failure_log.flush()
 
     def _cancel_jobs(self) -> None:
         """Cancel the repairs of all locked ledgers, but not the release of their locks."""
@@ -277,7 +280,6 @@ class ReplicationWorker(Service):
         try:
             await self._repair_marked(job)
         except BookKeeperError as error:
-            self._log.warn("the mark of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
             await self._fail(job, Attempt(RepairState.WAITING, str(error), error))
         finally:
             job.is_ending = True
@@ -348,8 +350,7 @@ class ReplicationWorker(Service):
         longest = self._settings.longest_hold
         pause = min(longest * _FIRST_HOLD * 2.0 ** min(failures, 30), longest)
         self._metrics.deferred.value += 1
-        self._log.warn("ledger {ledger_id} is not repaired, again in {pause:.0f} s: {reason}",
-                       ledger_id=job.ledger_id, pause=pause, reason=attempt.reason)  # fmt: skip
+        self._failure_log.failed(job.ledger_id, pause, attempt.reason)
         await self._hold(job, attempt, pause, again=False)
 
     async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
