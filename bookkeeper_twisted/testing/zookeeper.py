@@ -150,11 +150,13 @@ class MemoryConnection:
     """The connection of one client to a :class:`MemoryZooKeeper`; calls are answered immediately.
 
     :ivar calls: names of the methods that were called so far.
+    :ivar trouble: why there is no connection; a test sets it.
     """
 
     def __init__(self, server: MemoryZooKeeper) -> None:
         self.session_id = 0
         self.calls: list[str] = []
+        self.trouble = ""
         self._server = server
         self._changed: Callable[[SessionState], None] = lambda connection: None
         self._connected = False

@@ -15,6 +15,21 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "each attempt of kazoo to connect is a line", "metadata/zookeeper/kazoo_client.py",
+        "_KAZOO_LOG.debug if is_known else _KAZOO_LOG.info", "_KAZOO_LOG.info",
+        ["tests.metadata.zookeeper.test_kazoo_client"], where="_ToTwisted.emit",
+    ),
+    Plant(
+        "nobody learns why there is no connection to ZooKeeper", "metadata/zookeeper/session.py",
+        'f" ({self.zookeeper.trouble})" if self.zookeeper.trouble else ""', '""',
+        ["tests.metadata.zookeeper.test_session"], where="Session._why",
+    ),
+    Plant(
+        "the end of a session does not say which bookie is unregistered", "metadata/zookeeper/registration.py",
+        "self._session.held = self._held", "pass", ["tests.metadata.zookeeper.test_registration"],
+        where="ZooKeeperRegistration.__init__",
+    ),
+    Plant(
         "the root of a cluster of Pulsar is its chroot", "metadata/zookeeper/uris.py",
         "chroot + _PULSAR_ROOT", "chroot or _PULSAR_ROOT", ["tests.metadata.zookeeper.test_uris"],
         where="ZooKeeperUri._parse_pulsar",

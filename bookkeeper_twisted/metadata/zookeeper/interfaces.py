@@ -96,6 +96,7 @@ class IZooKeeper(Interface):
     """
 
     session_id: int = Attribute("Of the current or last session, 0 before the first.")
+    trouble: str = Attribute("Why there is no connection, as far as this is known; empty while there is one.")
 
     def connect(changed: Callable[[SessionState], None]) -> None:
         """Begin to connect; this can be called only once.

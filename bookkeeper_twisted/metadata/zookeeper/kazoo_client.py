@@ -66,6 +66,7 @@ class KazooZooKeeper:
 
     def __init__(self, reactor: Any, hosts: str, options: MetadataOptions) -> None:
         self.session_id = 0
+        self.trouble = ""
         self._reactor = reactor
         self._closing = False
         self._under_way: dict[Deferred[Any], str] = {}
@@ -73,11 +74,14 @@ class KazooZooKeeper:
         auth = [credential.partition(":")[::2] for credential in options.auth]
         self._kazoo: Any = KazooClient(
             hosts, timeout=options.session_timeout, connection_retry=dict(_RECONNECT), auth_data=auth,
-            logger=kazoo_log(reactor), handler=_handler(reactor, options.tls), use_ssl=options.tls is not None,
+            logger=kazoo_log(reactor, self._tell), handler=_handler(reactor, options.tls),
+            use_ssl=options.tls is not None,
         )  # fmt: skip
 
     def connect(self, changed: Callable[[SessionState], None]) -> None:
         def arrived(connection: SessionState, session_id: int) -> None:
+            if connection is SessionState.CONNECTED:
+                self.trouble = ""
             self.session_id = session_id or self.session_id
             if connection is not SessionState.CONNECTED and not self._closing:
                 self._lose_all()
@@ -92,6 +96,9 @@ class KazooZooKeeper:
 
         self._kazoo.add_listener(listen)
         self._kazoo.start_async()
+
+    def _tell(self, trouble: str) -> None:
+        self.trouble = trouble
 
     def close(self) -> "Deferred[None]":
         self._closing = True
@@ -203,29 +210,47 @@ def _handler(reactor: Any, settings: TlsSettings | None) -> Any:
 _KAZOO_LOG = Logger(namespace="kazoo")
 
 
+_TROUBLE = ("Connection dropped: ", "Connection time-out: ")
+"""Beginnings of kazoo's messages that have the reason for which there is no connection."""
+
+_STATES = ("Failed connecting to Zookeeper", "Transition to CONNECTING", "Session has expired")
+"""Beginnings of kazoo's messages about states of the connection, which the session logs in lines of its own."""
+
+
 class _ToTwisted(logging.Handler):
     """A log handler that passes kazoo's messages to the reactor thread, where they are logged at level info.
 
-    A repeated message is logged only once, because kazoo repeats the same message at each attempt to connect.
+    A repeated message is logged only once.  Messages about the connection, which kazoo repeats at each attempt to
+    connect, are logged at level debug: the session logs one line when the connection is lost and one when it is
+    restored, and each call that is given up has an error.
+
+    :param tell: called on the reactor thread with the reason for which there is no connection.
     """
 
-    def __init__(self, reactor: Any) -> None:
+    def __init__(self, reactor: Any, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._reactor = reactor
+        self._tell = tell
         self._last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
+        if text.startswith(_TROUBLE):
+            self._reactor.callFromThread(self._tell, text)
         if text != self._last:
             self._last = text
-            self._reactor.callFromThread(_KAZOO_LOG.info, "{text}", text=text)
+            is_known = text.startswith((*_TROUBLE, *_STATES))
+            self._reactor.callFromThread(_KAZOO_LOG.debug if is_known else _KAZOO_LOG.info, "{text}", text=text)
 
 
-def kazoo_log(reactor: Any) -> logging.Logger:
-    """Return a logger for one kazoo client; its warnings are written to Twisted's log on the thread of ``reactor``."""
+def kazoo_log(reactor: Any, tell: Callable[[str], None]) -> logging.Logger:
+    """Return a logger for one kazoo client; its warnings are written to Twisted's log on the thread of ``reactor``.
+
+    :param tell: called on the reactor thread with the reason for which there is no connection.
+    """
     # Made without logging.getLogger(), so that the application's configuration of logging does not affect it.
     log = logging.Logger("kazoo", logging.WARNING)
-    log.addHandler(_ToTwisted(reactor))
+    log.addHandler(_ToTwisted(reactor, tell))
     return log
 
 

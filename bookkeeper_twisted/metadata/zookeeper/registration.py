@@ -15,6 +15,7 @@ from .claims import Claims
 from .cluster import read_instance_id
 from .cookies import ZooKeeperCookies
 from .interfaces import NodeMissingError, NotConnectedError, OutcomeUnknownError
+from .session import HELD
 from .watches.bookie_sets import AVAILABLE, READ_ONLY, BookieSet, BookieSets
 from .znodes import Znodes
 
@@ -39,6 +40,7 @@ class ZooKeeperRegistration:
         self._listeners: list[Callable[[Failure], None]] = []
         self._renewing: Deferred[None] | None = None
         self._session.on_renewal(self._renew_soon)
+        self._session.held = self._held
 
     def stop(self) -> None:
         """End all watches, and stop registering bookies in new sessions."""
@@ -85,6 +87,13 @@ class ZooKeeperRegistration:
             self._lock.release()
 
     # -- renewal --
+
+    def _held(self) -> str:
+        """Return what the end of the session means for this process, for the log."""
+        if not self._registered:
+            return HELD
+        bookies = " and ".join(f"bookie {bookie_id}" for bookie_id in self._registered)
+        return f"{bookies} is not registered until the next session, so that clients do not use it, and {HELD}"
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
         self._listeners.append(listener)

@@ -23,6 +23,9 @@ from .interfaces import (
 
 T = TypeVar("T")
 
+HELD = "its locks and its candidacy for auditor are gone"
+"""What the end of its session means for a process that has not registered a bookie."""
+
 Resolve = Callable[[ZooKeeperError], Awaitable[T]]
 
 
@@ -31,6 +34,7 @@ class Session:
 
     :ivar zookeeper: the connection; only functions that are passed to :meth:`run` may use it.
     :ivar uri: the metadata service URI, for messages.
+    :ivar held: a function that returns what the end of the session means for this process, for the log.
     """
 
     _log = Logger()
@@ -41,6 +45,7 @@ class Session:
         self.clock = clock
         self.options = options
         self.is_open = False
+        self.held: Callable[[], str] = lambda: HELD
         self._used = False
         self._connection = SessionState.SUSPENDED
         self._lost_at = self._connected_at = clock.seconds()
@@ -117,12 +122,19 @@ class Session:
                 self._renewed.call()
 
     def _log_change(self, before: SessionState, now: SessionState) -> None:
-        """Log one warning when the connection is lost, and one line when it is restored."""
+        """Log one warning when the connection is lost, one when the session has ended, and one line for its return."""
         if before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
             self._lost_at = self.clock.seconds()
+        if now is SessionState.EXPIRED:
             self._log.warn(
-                "{uri}: {connection}: the connection to ZooKeeper was lost, calls wait for another {limit:g} s at most",
-                uri=self.uri, connection=now.value, limit=self.options.operation_timeout,
+                "{uri}: ZooKeeper has ended the session of this process, which had no connection for too long: {held}",
+                uri=self.uri, held=self.held(),
+            )  # fmt: skip
+        elif before is SessionState.CONNECTED and now is not SessionState.CONNECTED:
+            self._log.warn(
+                "{uri}: {connection}: the connection to ZooKeeper was lost, calls wait for another {limit:g} s at most"
+                "{why}",
+                uri=self.uri, connection=now.value, limit=self.options.operation_timeout, why=self._why(),
             )  # fmt: skip
         elif now is SessionState.CONNECTED:
             seconds, session = self._gone(), "a new session" if self._has_expired else "its session"
@@ -130,8 +142,12 @@ class Session:
                 "{uri}: connected to ZooKeeper after {seconds:.1f} s, in {session}",
                 uri=self.uri, seconds=seconds, session=session,
             )  # fmt: skip
-        else:
+        elif now is not before:
             self._log.info("{uri}: {connection}", uri=self.uri, connection=now.value)
+
+    def _why(self) -> str:
+        """Return the known reason for which there is no connection, in parentheses, for the end of a text."""
+        return f" ({self.zookeeper.trouble})" if self.zookeeper.trouble else ""
 
     def _gone(self) -> float:
         """Return the number of seconds since the connection was lost."""
@@ -142,7 +158,7 @@ class Session:
         if self._connection is SessionState.CLOSED:
             return "ZooKeeper refuses the connection"
         if self._connection is not SessionState.CONNECTED:
-            return f"there has been no connection to ZooKeeper for {self._gone():.0f} s"
+            return f"there has been no connection to ZooKeeper for {self._gone():.0f} s{self._why()}"
         return ""
 
     def unsettled(self) -> float:
@@ -230,9 +246,13 @@ class Session:
         if self._connection is SessionState.CLOSED:
             raise NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection")
         if self._connection is not SessionState.CONNECTED:
-            error = NotConnectedError(f"{self.uri}: no connection to ZooKeeper within {seconds:g} s")
             waiter: Deferred[None] = Deferred()
-            await self._wait(self._connecting, waiter, seconds, lambda: waiter.errback(error))
+
+            def too_late() -> None:
+                text = f"{self.uri}: no connection to ZooKeeper within {seconds:g} s{self._why()}"
+                waiter.errback(NotConnectedError(text))
+
+            await self._wait(self._connecting, waiter, seconds, too_late)
 
     async def _wait(
         self, waiters: "set[Deferred[None]]", waiter: "Deferred[None]", seconds: float, when_over: Callable[[], None]

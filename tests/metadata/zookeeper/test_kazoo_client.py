@@ -70,19 +70,30 @@ class LogTests(SynchronousTestCase):
     """What kazoo logs on threads of its own."""
 
     def test_repetitions(self) -> None:
-        """An attempt to connect that is repeated for the length of an outage is logged once in each."""
+        """Attempts to connect are for the debug level, and their reason is told; another message is logged once."""
         texts: list[str] = []
+        told: list[str] = []
 
         @provider(ILogObserver)
         def take(event: LogEvent) -> None:
-            texts.append(f"{event['log_namespace']}: {formatEvent(event)}")
+            texts.append(f"{event['log_namespace']} {event['log_level'].name}: {formatEvent(event)}")
 
         globalLogPublisher.addObserver(take)
         self.addCleanup(globalLogPublisher.removeObserver, take)
-        log = kazoo_log(_Reactor())
-        for _ in range(2):
-            log.warning("Connection dropped: %s", "broken")
-            for _ in range(100):
-                log.warning("Connection dropped: %s", "refused")
-        dropped = ["kazoo: Connection dropped: broken", "kazoo: Connection dropped: refused"]
-        self.assertEqual(texts, dropped * 2)
+        log = kazoo_log(_Reactor(), told.append)
+        for _ in range(100):
+            log.warning("Cannot resolve %s", "zk1")
+        for _ in range(100):
+            log.warning("Connection dropped: %s", "refused")
+        log.warning("Connection time-out: %s", "no answer")
+        log.warning("Failed connecting to Zookeeper within the connection retry policy.")
+        self.assertEqual(
+            texts,
+            [
+                "kazoo info: Cannot resolve zk1",
+                "kazoo debug: Connection dropped: refused",
+                "kazoo debug: Connection time-out: no answer",
+                "kazoo debug: Failed connecting to Zookeeper within the connection retry policy.",
+            ],
+        )
+        self.assertEqual(told[-2:], ["Connection dropped: refused", "Connection time-out: no answer"])

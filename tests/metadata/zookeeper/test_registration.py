@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from twisted.logger import formatEvent, globalLogPublisher
+from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.errors import BookieRegisteredError, MetadataSerializationError, NotInitializedError
@@ -52,6 +52,16 @@ class RegistrationTests(ZooKeeperCase):
             [f"bookie a:1: waiting for the former registration {wait}"],
         )
         self.server.end_session(99)
+
+    def test_says_that_it_is_unregistered(self) -> None:
+        """The end of the session is a warning that names the bookie, which is not registered for a while."""
+        self.register()
+        with capturedLogs() as events:
+            self.connection.expire()
+        (event,) = events
+        self.assertEqual(event["log_level"].name, "warn")
+        said = "bookie a:1 is not registered until the next session, so that clients do not use it, and its locks and"
+        self.assertIn(said, str(formatEvent(event)))
 
     def test_waits_in_the_other_mode(self) -> None:
         """A former life that was read-only is waited for as well (S6)."""

@@ -93,6 +93,33 @@ class SessionTests(ZooKeeperCase):
         self.assertIn("suspended: the connection to ZooKeeper was lost", _text(events[0]))
         self.assertIn("connected to ZooKeeper after 12.0 s, in its session", _text(events[1]))
 
+    def test_reason_of_an_outage(self) -> None:
+        """What is known of the reason is in the line, in the errors of calls, and gone with the outage."""
+        self.connection.trouble = "Connection dropped: refused"
+        with capturedLogs() as events:
+            self.connection.suspend()
+        self.assertTrue(_text(events[0]).endswith("calls wait for another 30 s at most (Connection dropped: refused)"))
+        self.clock.advance(47)
+        said = "there has been no connection to ZooKeeper for 47 s (Connection dropped: refused)"
+        self.assertEqual(self.session.outage(), said)
+        other = self.store.session(self.clock)
+        self.store.connections[-1].connect = lambda changed: None  # type: ignore[method-assign]
+        self.store.connections[-1].trouble = "Connection time-out: no answer"
+        text = self.fails(MetadataError, other.open())
+        self.assertTrue(text.endswith("no connection to ZooKeeper within 10 s (Connection time-out: no answer)"), text)
+
+    def test_log_of_the_end(self) -> None:
+        """The end of the session is one warning that says what it means."""
+        self.connection.suspend()
+        with capturedLogs() as events:
+            self.connection.expire()
+        (event,) = events
+        self.assertEqual(
+            (event["log_level"].name, _text(event)),
+            ("warn", f"{self.store.uri}: ZooKeeper has ended the session of this process, which had no connection for "
+             "too long: its locks and its candidacy for auditor are gone"),
+        )  # fmt: skip
+
     def test_back_off(self) -> None:
         """Repetitions come after waits that double."""
         for after in range(4):
