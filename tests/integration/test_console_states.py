@@ -178,6 +178,34 @@ class ConsoleStatesTests(TestCase):
         self.assertIn("registered as writable; no answer within 2 s", shown)
         self.assertIn("2023-11-1", shown)
 
+    async def test_marks(self) -> None:
+        """What is not known yet of under-replicated ledgers is said to be unknown; an older answer has its time."""
+        await deferToThread(self._marks)
+
+    def _marks(self) -> None:
+        self.given({"work": None, "operations": []})
+        self.visit.home()
+        self.visit.wait("#line", "under-replicated: not known yet")
+        self.visit.wait("main table", "Why is this ledger under-replicated? not known yet")
+        self.visit.wait("main table", "What limits the repair? not known yet")
+        state: dict[str, object] = {"work": None, "operations": [], "cluster": {**_CLUSTER, "marked": 1700}}
+        self.given(state)
+        self.visit.home()
+        self.visit.wait("#line", "1,700 ledgers under-replicated, unavailable: not known yet")
+        self.visit.wait("main table", "Why is this ledger under-replicated? 1,700 are marked")
+        found = {"readAt": 1_700_000_000, "enabled": True, "auditor": "b:1", "count": 1700, "unavailable": 240,
+                 "lookedAt": 1200, "ledgers": [], "limit": "the workers", "elsewhere": [], "consoles": []}  # fmt: skip
+        self.given({**state, "repair": found})
+        self.visit.home()
+        line = self.visit.wait("#line", "1,700 ledgers under-replicated, 240 of the first 1,200 looked at unavailable")
+        self.assertNotIn("as of", line)
+        self.given({**state, "repair": {**found, "count": 1800}})
+        self.visit.home()
+        self.visit.wait("#line", "240 of the first 1,200 looked at unavailable as of 2023-11-1")
+        self.visit.wait("main table", "What limits the repair? the workers as of 2023-11-1")
+        self.visit.click("Repair")
+        self.visit.wait("main dl", "1,800, as read at 2023-11-1")
+
     async def test_failed(self) -> None:
         """The overview says why a decommission has failed, and does not count it as draining."""
         await deferToThread(self._failed)

@@ -14,6 +14,7 @@ _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_MARKED = "http/console/marked_ledgers.py"
 
 _ANSWERS, _ANSWERED = "http/console/bookie_answers.py", ["tests.http.console.test_bookie_answers"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
@@ -126,8 +127,8 @@ PLANTS = (
         ["tests.http.console.test_bookie_pages"], where="BookieParts.bookie",
     ),
     Plant(
-        "only ledgers that are shown count as unavailable", _CLUSTER, "further.append(ledger_id)", "pass", _SURVEYED,
-        where="ClusterParts.repair",
+        "only ledgers that are shown count as unavailable", _MARKED, "ledger_ids[most:]", "()", _SURVEYED,
+        where="MarkedLedgers.read",
     ),
     Plant(
         "a disk is blamed while the event loop did not run", _SLOW,
@@ -422,8 +423,8 @@ PLANTS = (
         "reason", _BOOKIE_PAGES, where="_remaining",
     ),
     Plant(
-        "a ledger waits for a time that is past", _CLUSTER, "without_past(text, self._seconds())", "text", _SURVEYED,
-        where="ClusterParts.repair",
+        "a ledger waits for a time that is past", _MARKED, "without_past(text, self._now)", "text", _SURVEYED,
+        where="MarkedLedgers.read",
     ),
     Plant(
         "the other ledgers of a decommission are not told", "autorecovery/replication/lock_reasons.py",
@@ -487,8 +488,8 @@ PLANTS = (
     ),
     Plant(
         "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
-        "risks(rows, marked, enabled, auditor, self._ensemble, self._unneeded)",
-        "risks(rows, marked, enabled, auditor, self._ensemble, () if marked else self._unneeded)", _SURVEYED,
+        "risks(rows, marked > 0, enabled, auditor, self._ensemble, self._unneeded)",
+        "risks(rows, marked > 0, enabled, auditor, self._ensemble, () if marked else self._unneeded)", _SURVEYED,
         where="ClusterParts.cluster",
     ),
     Plant(

@@ -5,23 +5,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
-from ...autorecovery.replication.lock_reasons import by_kind, reason_of, without_past
+from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits
 from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
-from ...model import MAX_LEDGER_ID, BookieServiceInfo, UnderreplicatedLedger
+from ...model import MAX_LEDGER_ID, BookieServiceInfo
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers
-from .replicas import live_replicas
+from .marked_ledgers import DETAILS_SECONDS, MarkedLedgers, within
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
@@ -88,6 +89,7 @@ class ClusterParts:
         limits: Callable[[], ISpeedLimits | None] = lambda: None,
     ) -> None:  # fmt: skip
         self._connect = connect
+        self._clock = clock
         self._seconds = clock.seconds
         self._limits = limits
         self._states: dict[str, tuple[str, float | None]] = {}
@@ -136,17 +138,20 @@ class ClusterParts:
             self._urls.clear()
         away = frozenset(filter(self._is_away, states))
         if self._samples % _EVERY_URL == 0 or away != self._away:
-            self._away, self._unneeded = away, await unneeded_bookies(admin, away)
+            looked = Deferred.fromCoroutine(unneeded_bookies(admin, away))
+            looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())
+            self._away, self._unneeded = away, await looked
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
-        marked = await autorecovery.any_underreplicated()
+        marked = len([each async for each in admin.client.metadata.underreplication.marked_ledgers()])
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
+            "marked": marked,
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [
                 attrs.asdict(each)
-                for each in risks(rows, marked, enabled, auditor, self._ensemble, self._unneeded)
+                for each in risks(rows, marked > 0, enabled, auditor, self._ensemble, self._unneeded)
             ],
         }
 
@@ -191,53 +196,27 @@ class ClusterParts:
         return ClusterBookie(bookie_id, state, since, rack, url, total, free, why, silent_since)
 
     async def repair(self) -> object:
-        """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair."""
-        admin = await self._admin()
+        """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair.
+
+        Locks and details of ledgers that cannot be read within :data:`DETAILS_SECONDS` are left out as unknown.
+        """
+        admin, began = await self._admin(), self._seconds()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
+        marked = [ledger_id async for ledger_id in metadata.underreplication.marked_ledgers()]
+        enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         writable, read_only = await bookies_by_mode(metadata.registration)
-        locks, enabled, auditor = await autorecovery.recovering(), await autorecovery.is_enabled(), (
-            await autorecovery.auditor()
-        )
-        locks = {ledger_id: without_past(text, self._seconds()) for ledger_id, text in locks.items()}
-        elsewhere = self._elsewhere(locks)
-        rows: list[dict[str, object]] = []
-        count, further = 0, []
-        async for ledger_id in metadata.underreplication.marked_ledgers():
-            count += 1
-            if count <= MOST_MARKS:
-                row = await self._marked(admin, ledger_id, locks.get(ledger_id), writable | read_only)
-                if row is not None:
-                    rows.append(row)
-            elif count <= MOST_LOOKED_AT:
-                further.append(ledger_id)
-        unavailable = [row["id"] for row in rows if row["replicas"] == 0]
-
-        async def look(ledger_id: int) -> None:
-            if await _is_unavailable(admin, ledger_id, writable | read_only):
-                unavailable.append(ledger_id)
-
-        await for_each(further, look, _AT_ONCE)
+        found = MarkedLedgers(admin, writable | read_only, self._seconds())
+        await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
+        # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
+        locks = None if found.locks is None else {each: found.locks[each] for each in found.locks.keys() & set(marked)}
+        elsewhere = self._elsewhere(locks or {})
         return {
-            "enabled": enabled, "auditor": auditor, "count": count, "unavailable": len(unavailable),
-            "lookedAt": min(count, MOST_LOOKED_AT), "ledgers": rows,
-            "limit": repair_limit(count, locks, enabled, auditor, len(writable), self._waiting(), elsewhere),
+            "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
+            "unavailable": len(found.unavailable), "lookedAt": found.looked_at, "ledgers": found.sorted_rows(),
+            "limit": repair_limit(len(marked), locks, enabled, auditor, len(writable), self._waiting(), elsewhere),
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
-        }  # fmt: skip
-
-    async def _marked(
-        self, admin: BookKeeperAdmin, ledger_id: int, lock: str | None, registered: frozenset[str]
-    ) -> dict[str, object] | None:  # fmt: skip
-        try:
-            mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
-            metadata = await admin.client.ledger_metadata(ledger_id)
-        except (MetadataError, NoSuchLedgerMetadataError):
-            return None  # the ledger was repaired or deleted meanwhile
-        return {
-            "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
-            "lock": lock, "replicas": live_replicas(metadata, registered), "state": metadata.state.name,
-            "reason": mark_reason(mark, lock, registered),
         }  # fmt: skip
 
     def _elsewhere(self, locks: Mapping[int, str]) -> list[str]:
@@ -274,14 +253,6 @@ class RiskReason:
 
     safe: bool
     text: str
-
-
-async def _is_unavailable(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> bool:
-    """Test whether a ledger has entries of which no registered bookie has a replica; a deleted ledger has none."""
-    try:
-        return live_replicas(await admin.client.ledger_metadata(ledger_id), registered) == 0
-    except MetadataError:
-        return False
 
 
 def _as_json(row: ClusterBookie) -> Mapping[str, object]:
@@ -419,34 +390,14 @@ def bookie_states(
     }
 
 
-def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: frozenset[str]) -> str:
-    """Return a text that says why a ledger is underreplicated, and why it is not repaired yet.
-
-    :param mark: the underreplicated mark of the ledger.
-    :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
-    :param registered: ids of the registered bookies.
-    """
-    gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in registered]
-    lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in registered]
-    parts = []
-    if gone:
-        parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")
-    if lacking:
-        parts.append(f"{', '.join(lacking)} lacked entries, or was away, when the ledger was marked")
-    if not mark.replicas:
-        parts.append("a check found too few replicas")
-    parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")
-    return "; ".join(parts)
-
-
 def repair_limit(
-    count: int, locks: Mapping[int, str], enabled: bool, auditor: str | None, writable: int, waiting: str,
+    count: int, locks: Mapping[int, str] | None, enabled: bool, auditor: str | None, writable: int, waiting: str,
     elsewhere: Collection[str] = (),
 ) -> str:  # fmt: skip
     """Return a text that says what limits the speed of the repair of underreplicated ledgers.
 
     :param count: number of ledgers with an underreplicated mark.
-    :param locks: the text in each replication lock, by ledger id.
+    :param locks: the text in each replication lock, by ledger id; None if the locks could not be read in time.
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param writable: number of writable bookies.
@@ -458,6 +409,8 @@ def repair_limit(
     if not enabled:
         return "autorecovery is disabled: enable it"
     obstacles = [f"the speed limit {waiting}"] if waiting else []
+    if locks is None:
+        return "; and ".join([*obstacles, f"what the workers say could not be read within {DETAILS_SECONDS:g} s"])
     reasons = {ledger_id: reason for ledger_id, text in locks.items() if (reason := reason_of(text))}
     if reasons:
         example, alike = by_kind(reasons)[0]

@@ -26,7 +26,8 @@ from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
-from .cluster_parts import bookie_states, ledger_ids_from, mark_reason
+from .cluster_parts import bookie_states, ledger_ids_from
+from .marked_ledgers import mark_reason
 from .replicas import compared, is_empty, judged, live_replicas
 from .sources import exact
 

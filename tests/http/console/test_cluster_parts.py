@@ -14,12 +14,12 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     SEEN_SECONDS,
     ClusterBookie,
     ClusterParts,
-    mark_reason,
     newest_ensemble,
     repair_limit,
     risks,
     unneeded_bookies,
 )
+from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS, mark_reason
 from bookkeeper_twisted.http.console.sources import StateSource
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
@@ -276,6 +276,55 @@ class ClusterTests(ConsoleClusterCase):
         self.patch(cluster_parts, "MOST_LOOKED_AT", 8)
         found = self.read("repair")
         self.assertEqual((found["unavailable"], found["lookedAt"]), (8, 8))
+
+    def test_slow_details(self) -> None:
+        """The marks are counted although their locks or ledgers cannot be read in time, which then are unknown."""
+        ledger_ids = [self.ledger(b"x") for _ in range(3)]
+        for ledger_id in ledger_ids:
+            self.result(self.marks.mark(ledger_id, ("bookie-0",), None))
+        self.assertEqual(self.read("cluster")["marked"], 3)
+        client = self.result(self.shared()).client
+        read, silent = client.ledger_metadata, ledger_ids[1:]
+        self.patch(client, "ledger_metadata", lambda ledger_id: Deferred() if ledger_id in silent else read(ledger_id))
+        for locked in (True, False):
+            if not locked:
+                self.patch(client.metadata.underreplication, "locked_ledgers", Deferred)
+            reading = self.begin("repair")
+            self.assertNoResult(reading)
+            self.clock.advance(DETAILS_SECONDS)
+            self.settle()
+            found: Any = self.successResultOf(reading)
+            self.assertEqual((found["count"], found["lookedAt"], found["unavailable"]), (3, locked, 0))
+            self.assertEqual([row["id"] for row in found["ledgers"]], ledger_ids[:locked])
+            self.assertEqual(found["readAt"], self.clock.seconds() - DETAILS_SECONDS)
+            self.assertIn("no replication worker" if locked else "could not be read within 2 s", found["limit"])
+
+    def test_slow_ledgers(self) -> None:
+        """The bookies are shown although it cannot be told in time which of them no ledger needs."""
+        self.ledger(b"x")
+        self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
+        self.patch(self.result(self.shared()).client, "ledger_metadata", lambda ledger_id: Deferred())
+        self.patch(cluster_parts, "_NEWEST", 0)
+        reading = self.begin("cluster")
+        self.assertNoResult(reading)
+        self.clock.advance(DETAILS_SECONDS)
+        self.settle()
+        found: Any = self.successResultOf(reading)
+        self.assertEqual(found["safe"][0]["text"], "unavailable: old:1")
+
+    def test_late_lock(self) -> None:
+        """The lock of a ledger whose mark is gone already is no ledger that waits."""
+        for number in range(2):
+            self.result(self.marks.mark(number, ("bookie-0",), None))
+            self.result(self.marks.lock(number, "h: waits until noon: slow"))
+        self.assertEqual(self.read("repair")["limit"], "2 of 2 locked ledgers wait: slow")
+
+        async def one() -> Any:
+            yield 1
+
+        self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", one)
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["limit"]), (1, "1 of 1 locked ledgers wait: slow"))
 
     def test_waiting(self) -> None:
         """If replication waits for a speed limit of this process, that is what limits the repair."""

@@ -70,8 +70,24 @@ function untilFull(disk) {
   return disk.growthPerDay === null ? "not known before half an hour of samples" : "not filling";
 }
 
-/** How many of the under-replicated ledgers have no replica; of very many, only the first are looked at. */
-export const unavailable = (marks) =>
-  marks.lookedAt < marks.count
-    ? `${count(marks.unavailable)} unavailable of the first ${count(marks.lookedAt)} looked at`
-    : `${count(marks.unavailable)} unavailable`;
+/** How many of the under-replicated ledgers have no replica; only those are looked at that can be read in time. */
+export function unavailable(marks) {
+  if (marks.count && !marks.lookedAt) return "unavailable: not known yet";
+  const of = marks.lookedAt < marks.count ? `the first ${count(marks.lookedAt)} looked at` : "them";
+  return `${count(marks.unavailable)} of ${of} unavailable`;
+}
+
+/** The number of marked ledgers, as the newest sample of the cluster has it; how many are unavailable is read rarely. */
+export function underReplicated(state) {
+  const marked = state.cluster?.marked,
+    marks = state.repair;
+  if (marked === undefined) return "under-replicated: not known yet";
+  const text = `${count(marked)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated`;
+  if (!marked) return text;
+  if (!marks?.count) return `${text}, unavailable: ${unread(state, "repair") || "not known yet"}`;
+  return `${text}, ${unavailable(marks)}${asOf(state)}`;
+}
+
+/** The time of what is said of the repair, if the cluster has been read since then, and has another number of marks. */
+export const asOf = ({ cluster, repair }) =>
+  cluster?.marked === undefined || !repair || cluster.marked === repair.count ? "" : ` as of ${time(repair.readAt)}`;

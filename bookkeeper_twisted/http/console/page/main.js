@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count, stateOf, time, unavailable, unread } from "/console/format.js";
+import { bytes, count, stateOf, time, underReplicated, unread } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -94,7 +94,7 @@ function silentSince(rows) {
 }
 
 function summary() {
-  const { bookie: own, cluster, repair: marks, operations, late, whyLate, failures } = state;
+  const { bookie: own, cluster, operations, late, whyLate, failures } = state;
   const parts = [],
     since = late?.cluster || late?.repair,
     why = whyLate?.cluster || whyLate?.repair,
@@ -123,8 +123,7 @@ function summary() {
   }
   const running = (operations || []).filter((each) => each.name.startsWith("decommission") && !each.failure);
   if (operations) parts.push(`${running.length} draining`);
-  if (marks?.count !== undefined)
-    parts.push(`${count(marks.count)} ledgers under-replicated`, unavailable(marks));
+  if (operations || cluster) parts.push(underReplicated(state));
   return parts.join(", ") || "connected";
 }
 

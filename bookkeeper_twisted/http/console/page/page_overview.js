@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, bytes, count, days, percent, reason, stateOf, unread } from "/console/format.js";
+import { ago, asOf, bytes, count, days, percent, reason, stateOf, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const mostBecause = ({ blockers }) =>
@@ -40,13 +40,13 @@ const QUESTIONS = [
   [
     "Why is this ledger under-replicated?",
     "#/repair",
-    ({ repair }) =>
-      repair?.count === undefined
+    ({ cluster }) =>
+      cluster?.marked === undefined
         ? ""
-        : repair.count
-          ? `${count(repair.count)} are marked; the page has the reason of each`
+        : cluster.marked
+          ? `${count(cluster.marked)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each`
           : "none is",
-    "repair",
+    "cluster",
   ],
   [
     "Who holds this disk?",
@@ -87,7 +87,12 @@ const QUESTIONS = [
     "#/ledgers?state=open",
     () => "open ledgers with their custom metadata",
   ],
-  ["What limits the repair?", "#/repair", ({ repair }) => repair?.limit || "", "repair"],
+  [
+    "What limits the repair?",
+    "#/repair",
+    (state) => (state.repair?.limit ? state.repair.limit + asOf(state) : ""),
+    "repair",
+  ],
   [
     "Is the cluster safe to lose one more bookie?",
     "#/safety",
@@ -103,13 +108,15 @@ const QUESTIONS = [
   ],
 ];
 
-/** An answer; if its part of the state cannot be read, why, and that the answer is old. */
+/** An answer; if its part of the state cannot be read, why, and that the answer is old; or that it is still read. */
 function current(state, answer, name) {
   const text = answer(state),
     why = unread(state, name);
-  return why ? `${why}${text ? `; OLD: ${text}` : ""}` : text;
+  if (why) return `${why}${text ? `; OLD: ${text}` : ""}`;
+  return text || (OF_CLUSTER.includes(name) && state.operations ? "not known yet" : "");
 }
 
+const OF_CLUSTER = ["cluster", "repair"]; // a process without a client of the cluster has no operations, either
 const OF_BOOKIE = ["#/bookie", "#/disk", "#/logs"];
 const OTHERS = "this process has no bookie: its own console knows";
 

@@ -1,0 +1,114 @@
+"""Reads the details of underreplicated ledgers, as far as they can be read in a bounded time."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from ...autorecovery.replication.lock_reasons import without_past
+from ...client.admin import BookKeeperAdmin
+from ...client.steps import for_each
+from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...model import LedgerMetadata, UnderreplicatedLedger
+from .replicas import live_replicas
+
+DETAILS_SECONDS = 2.0
+"""Seconds within which the details of underreplicated ledgers are read; those that are not read then are unknown."""
+
+_AT_ONCE = 20
+
+
+class MarkedLedgers:
+    """The details of underreplicated ledgers; if :meth:`read` is cancelled, those that were read before.
+
+    :param admin: the client of the cluster.
+    :param registered: ids of the registered bookies.
+    :param now: the present time, in seconds since the epoch.
+    :ivar locks: the text in each replication lock, by ledger id, without times that are past; None before it is read.
+    :ivar looked_at: number of ledgers whose live replicas are known.
+    :ivar unavailable: ids of ledgers with entries of which no registered bookie has a replica.
+    """
+
+    def __init__(self, admin: BookKeeperAdmin, registered: frozenset[str], now: float) -> None:
+        self._admin = admin
+        self._registered = registered
+        self._now = now
+        self._rows: dict[int, dict[str, object]] = {}
+        self.locks: dict[int, str] | None = None
+        self.looked_at = 0
+        self.unavailable: list[int] = []
+
+    async def read(self, ledger_ids: Sequence[int], most: int) -> None:
+        """Read the replication locks, and then the details of ledgers in the given order.
+
+        :param ledger_ids: ids of underreplicated ledgers.
+        :param most: maximum number of ledgers of which rows are made; of the others, live replicas are counted alone.
+        """
+        locks = await self._admin.client.metadata.underreplication.locked_ledgers()
+        self.locks = {ledger_id: without_past(text, self._now) for ledger_id, text in locks.items()}
+        await for_each(ledger_ids[:most], self._read_row, _AT_ONCE)
+        await for_each(ledger_ids[most:], self._read_replicas, _AT_ONCE)
+
+    def sorted_rows(self) -> list[dict[str, object]]:
+        """Return the rows that were read, by ascending ledger id."""
+        return [self._rows[ledger_id] for ledger_id in sorted(self._rows)]
+
+    async def _read_replicas(self, ledger_id: int) -> tuple[LedgerMetadata, int] | None:
+        """Return the metadata of a ledger, and its live replicas; None if the metadata cannot be read."""
+        try:
+            metadata = await self._admin.client.ledger_metadata(ledger_id)
+        except NoSuchLedgerMetadataError:
+            self.looked_at += 1  # the ledger was deleted meanwhile
+            return None
+        except MetadataError:
+            return None
+        self.looked_at += 1
+        replicas = live_replicas(metadata, self._registered)
+        if replicas == 0:
+            self.unavailable.append(ledger_id)
+        return metadata, replicas
+
+    async def _read_row(self, ledger_id: int) -> None:
+        known = await self._read_replicas(ledger_id)
+        try:
+            mark = (await self._admin.client.metadata.underreplication.read_mark(ledger_id)).value
+        except MetadataError:
+            return  # the ledger was repaired meanwhile
+        if known is None:
+            return
+        metadata, replicas = known
+        lock = (self.locks or {}).get(ledger_id)
+        self._rows[ledger_id] = {
+            "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
+            "lock": lock, "replicas": replicas, "state": metadata.state.name,
+            "reason": mark_reason(mark, lock, self._registered),
+        }  # fmt: skip
+
+
+async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[Any], Any, None]) -> None:
+    """Run ``work``, and cancel it if it has not ended after ``seconds``.
+
+    :param clock: the reactor.
+    """
+    await Deferred.fromCoroutine(work).addTimeout(seconds, clock, lambda *_: None)
+
+
+def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: frozenset[str]) -> str:
+    """Return a text that says why a ledger is underreplicated, and why it is not repaired yet.
+
+    :param mark: the underreplicated mark of the ledger.
+    :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
+    :param registered: ids of the registered bookies.
+    """
+    gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in registered]
+    lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in registered]
+    parts = []
+    if gone:
+        parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")
+    if lacking:
+        parts.append(f"{', '.join(lacking)} lacked entries, or was away, when the ledger was marked")
+    if not mark.replicas:
+        parts.append("a check found too few replicas")
+    parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")
+    return "; ".join(parts)
