@@ -4,7 +4,28 @@ from .plant import Plant
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
 
+_ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]
+_BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
+
 PLANTS = (
+    Plant(
+        "nobody says that a ledger without replicas ends no decommission", _ENDS, "ledger_id in self._gone", "False",
+        _ENDED, where="Decommission._blockers",
+    ),
+    Plant(
+        "a ledger whose bookies come back cannot be repaired", _ENDS, "self._gone.clear()", "pass", _ENDED,
+        where="Decommission._remaining",
+    ),
+    Plant(
+        "a ledger that one bookie has counts as gone", _ENDS,
+        "any(present[position] for position in fragment.schedule.write_set(entry_id))",
+        "all(present[position] for position in fragment.schedule.write_set(entry_id))", _ENDED, where="is_gone",
+    ),
+    Plant(
+        "a decommission that cannot end seems to wait for workers alone", "http/console/bookie_parts.py",
+        """f"{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}\"""", 'f"{ledgers(left)} left{most}"',
+        _BOOKIE_PAGES, where="_remaining",
+    ),
     Plant(
         "marks are not counted before all of their ledgers are read", _CLUSTER,
         "await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))",

@@ -20,7 +20,7 @@ from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import registered_bookies
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
-from ..replication.lock_reasons import blocker_of
+from ..replication.lock_reasons import blocker_of, reason_of
 from .admin import AutorecoveryAdmin
 
 _AT_ONCE = 50
@@ -32,6 +32,7 @@ T = TypeVar("T")
 OPEN = "not closed: a writer may have it open"
 MARKED = "marked, and waiting for a worker"
 UNMARKED = "not marked yet"
+GONE = "cannot be repaired: no registered bookie has a replica of some of its entries"
 
 
 @attrs.frozen
@@ -81,6 +82,20 @@ def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
     return False
 
 
+def is_gone(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -> bool:
+    """Test whether a ledger has entries of which no registered bookie has a replica.
+
+    :param metadata: metadata of the ledger ``ledger_id``; of one that is not closed, the last ensemble is left out.
+    :param registered: ids of the registered bookies.
+    """
+    for fragment in fragments_of(ledger_id, metadata, INVALID_ENTRY_ID):
+        present = [name in registered for name in fragment.ensemble]
+        for entry_id in range(fragment.first, fragment.last + 1)[: len(present)]:
+            if not any(present[position] for position in fragment.schedule.write_set(entry_id)):
+                return True
+    return False
+
+
 class Decommission:
     """The decommission of one bookie: it waits until no ledger needs the bookie any more.
 
@@ -97,6 +112,8 @@ class Decommission:
         self._ledgers = driver.ledgers
         self._registration = driver.registration
         self._needing: set[int] = set()
+        self._gone: set[int] = set()
+        self._registered = frozenset[str]()
         self._is_listed = False
 
     async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
@@ -133,6 +150,8 @@ class Decommission:
         """
         began = self._clock.seconds()
         try:
+            self._gone.clear()
+            self._registered = await registered_bookies(self._registration)
             ledger_ids = sorted(self._needing) if self._is_listed else self._ledgers.ledger_ids()
             await for_each(ledger_ids, self._look, _AT_ONCE)
             self._is_listed = True
@@ -171,6 +190,8 @@ class Decommission:
             return
         if needs(ledger_id, metadata, self.bookie_id):
             self._needing.add(ledger_id)
+            if is_gone(ledger_id, metadata, self._registered):
+                self._gone.add(ledger_id)
         else:
             self._needing.discard(ledger_id)
 
@@ -183,7 +204,9 @@ class Decommission:
         recovering = await self._admin.recovering()
         reasons = {}
         for ledger_id in sorted(self._needing | marked):
-            if ledger_id in recovering:
+            if ledger_id in self._gone and not reason_of(recovering.get(ledger_id, "")):
+                reasons[ledger_id] = GONE
+            elif ledger_id in recovering:
                 reasons[ledger_id] = blocker_of(recovering[ledger_id])
             elif ledger_id in marked:
                 reasons[ledger_id] = MARKED

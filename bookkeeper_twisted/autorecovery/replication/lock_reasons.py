@@ -18,6 +18,7 @@ _STATES = {
 
 _HELD = re.compile(r": (?:left to its writer|waits) until (\d{4}-\d\d-\d\dT[\d:]+Z)")
 _TRIED = re.compile(r"(?<=: cannot be repaired, tried again )at (\d{4}-\d\d-\d\dT[\d:]+Z)")
+_IMPOSSIBLE = re.compile(r"(?:^|: )cannot be repaired\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:-\d+)?(?![\w.:/-]*\w)")
 _WORKER = re.compile(r"\b(held|being repaired) by \S+?(?=: |$)")
@@ -71,18 +72,24 @@ def obstacle_of(blockers: Mapping[int, str]) -> str:
 
     :param blockers: for each ledger that it waits for, the reason, without times that are past.
     """
-    impossible = [ledger_id for ledger_id, reason in blockers.items() if ": cannot be repaired, " in reason]
+    impossible = [ledger_id for ledger_id, reason in blockers.items() if _IMPOSSIBLE.search(reason)]
     if impossible:
         return (
-            f"cannot end: {len(impossible)} ledgers cannot be repaired, as ledger {impossible[0]}: "
+            f"cannot end: {ledgers(len(impossible))} cannot be repaired, as ledger {impossible[0]}: "
             f"{reason_of(blockers[impossible[0]])}"
         )
     times = [found[1] for reason in blockers.values() if (found := _HELD.search(reason))]
     if times:
         others = {ledger_id: kind_of(reason) for ledger_id, reason in blockers.items() if not _HELD.search(reason)}
         kinds = "".join(f"; {len(ids)} more: {others[ids[0]]}" for _, ids in by_kind(others))
-        return f"does not end before {max(times)}: {len(times)} ledgers wait for their times{kinds}"
+        wait = "waits for its time" if len(times) == 1 else "wait for their times"
+        return f"does not end before {max(times)}: {ledgers(len(times))} {wait}{kinds}"
     return ""
+
+
+def ledgers(count: int) -> str:
+    """Return a ``count`` of ledgers in words."""
+    return f"{count:,} {'ledger' if count == 1 else 'ledgers'}"
 
 
 def kind_of(reason: str) -> str:

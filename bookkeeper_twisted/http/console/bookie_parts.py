@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from ...autorecovery.operations.decommission import Remaining
-from ...autorecovery.replication.lock_reasons import by_kind, kind_of, obstacle_of, without_past
+from ...autorecovery.replication.lock_reasons import by_kind, kind_of, ledgers, obstacle_of, without_past
 from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
@@ -168,6 +168,8 @@ def _remaining(
     names = {f"replication of ledger {ledger_id}" for ledger_id in blockers}
     least = max([job.eta for job in jobs if job.name in names and job.eta is not None], default=0.0)
     eta = max(seconds * left / done, recent, least) if done and not obstacle else None
+    kinds = by_kind(blockers)
+    most = "".join([f", {len(ids):,} of them because of this: {example}" for example, ids in kinds[:1]])
     return {
         "found": remaining.found,
         "left": left,
@@ -175,9 +177,10 @@ def _remaining(
         "unreachable": remaining.unreachable,
         "eta": _rounded(eta),
         "obstacle": obstacle,
+        "summary": f"{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}",
         "blockers": [
             {"kind": kind_of(example), "reason": example, "count": len(ids), "ledgers": ids[:_SHOWN_LEDGERS]}
-            for example, ids in by_kind(blockers)[:_SHOWN_KINDS]
+            for example, ids in kinds[:_SHOWN_KINDS]
         ],
     }
 

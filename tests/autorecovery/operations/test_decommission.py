@@ -6,11 +6,13 @@ import attrs
 from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.autorecovery.operations.decommission import (
+    GONE,
     MARKED,
     OPEN,
     UNMARKED,
     Decommission,
     Remaining,
+    is_gone,
     needs,
 )
 from bookkeeper_twisted.errors import (
@@ -54,6 +56,17 @@ class NeedsTests(ClusterCase):
         self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE))), _GONE))
         self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE)), Segment(3, ("a", "b"))), _GONE))
         self.assertFalse(needs(1, _metadata(Segment(0, ("a", "b"))), _GONE))
+
+
+    def test_gone(self) -> None:
+        """Only one with entries of which no registered bookie has a replica is gone."""
+        there = frozenset({"a", "b"})
+        for ensemble, last, gone in (
+            (("x", "y"), 5, True), (("x", "y"), -1, False), (("x", "y"), None, False), (("a", "y"), 5, False),
+            (("a", "x", "y"), 0, False), (("a", "x", "y"), 1, True), (("a", "x", "b"), 5, False),
+        ):  # fmt: skip
+            metadata = _metadata(Segment(0, ensemble), last=last, sizes=(len(ensemble), 2, 2))
+            self.assertIs(is_gone(1, metadata, there), gone, (ensemble, last))
 
 
 class DecommissionTests(ClusterCase):
@@ -125,6 +138,25 @@ class DecommissionTests(ClusterCase):
         self.pass_time(2)
         self.assertEqual(self.successResultOf(done), Remaining({}, 3))
         self.assertEqual([look.read_at for look in self.looks], [0.0, 2.0, 4.0, 6.0, 8.0])
+
+    def test_gone(self) -> None:
+        """A ledger without any replica left cannot be repaired, whether a worker has begun or not; it can be again if
+        a bookie that has one comes back.
+        """
+        self.elect()
+        lost = self.do(self.driver.ledgers.generate_id())
+        self.do(self.driver.ledgers.create(lost, _metadata(Segment(0, (_GONE, "away:3181")), last=3)))
+        done = self.start()
+        self.assertEqual(self.looks[-1].blockers, {**dict.fromkeys(self.ids, UNMARKED), lost: GONE})
+        self.do(self.driver.underreplication.mark(lost, (_GONE,), 5))
+        self.do(self.driver.underreplication.lock(lost, "a-host"))
+        self.pass_time(2)
+        self.assertEqual(self.looks[-1].blockers[lost], GONE)
+        self.do(self.driver.registration.register_bookie("away:3181", False, BookieServiceInfo()))
+        self.pass_time(2)
+        self.assertEqual(self.looks[-1].blockers[lost], "being repaired by a-host")
+        done.cancel()
+        self.failureResultOf(done)
 
     def test_come_back(self) -> None:
         """If the bookie comes back, its decommission fails, as it may get entries again."""

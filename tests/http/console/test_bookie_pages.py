@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.autorecovery.operations.decommission import MARKED, OPEN, UNMARKED, Remaining
+from bookkeeper_twisted.autorecovery.operations.decommission import GONE, MARKED, OPEN, UNMARKED, Remaining
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogFile, Phase, WorkProgress
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES
 from bookkeeper_twisted.bookie.requests.slow_requests import DISK, ROOM, PresentWait, SlowRequest
@@ -231,12 +231,28 @@ class BookiePartsTests(BookieConsoleCase):
         for blockers, obstacle in (
             ({1: held, 2: later, 3: UNMARKED},
              f"does not end before 2026-11-27T19:00:00Z: 2 ledgers wait for their times; 1 more: {UNMARKED}"),
-            ({1: held, 2: never}, "cannot end: 1 ledgers cannot be repaired, as ledger 2: no bookie has entry 5"),
+            ({1: held, 2: never}, "cannot end: 1 ledger cannot be repaired, as ledger 2: no bookie has entry 5"),
         ):  # fmt: skip
             operation.note(Remaining(blockers, 60), 20.0)
             (found,) = operations_value({"d": operation}, 25.0)
             assert isinstance(found, dict)
             self.assertEqual((found["obstacle"], found["eta"]), (obstacle, None))
+            self.assertEqual(found["summary"].partition(" left, 1 of them because of this: ")[0],
+                             f"{obstacle}; {len(blockers)} ledgers")  # fmt: skip
+
+    def test_gone(self) -> None:
+        """Ledgers without any replica left come first, whatever most of the others wait for, and there is no end."""
+        operation = RunningOperation("decommission of bookie b", 5.0)
+        operation.note(Remaining({**dict.fromkeys(range(300), MARKED), **dict.fromkeys(range(300, 500), GONE)}, 600), 9)
+        (found,) = operations_value({"d": operation}, 25.0)
+        assert isinstance(found, dict)
+        obstacle = (
+            "cannot end: 200 ledgers cannot be repaired, as ledger 300: no registered bookie has a replica of some of "
+            "its entries"
+        )
+        self.assertEqual((found["obstacle"], found["eta"]), (obstacle, None))
+        most = f"500 ledgers left, 300 of them because of this: {MARKED}"
+        self.assertEqual(found["summary"], f"{obstacle}; {most}")
 
     def test_past_time(self) -> None:
         """A time that is past is not shown: its ledger waits for a free worker, and the end follows from the speed."""
@@ -249,7 +265,7 @@ class BookiePartsTests(BookieConsoleCase):
             (39.0, f"does not end before 1970-01-01T00:00:41Z: 2 ledgers wait for their times; 1 more: {MARKED}", None,
              ["held by a worker: waits until a time: b:2 is slow",
               "held by a worker: left to its writer until a time: b:2 is slow", MARKED]),
-            (40.0, f"does not end before 1970-01-01T00:00:41Z: 1 ledgers wait for their times; "
+            (40.0, f"does not end before 1970-01-01T00:00:41Z: 1 ledger waits for its time; "
              f"1 more: held by a worker: waits for a free worker: b:2 is slow; 1 more: {MARKED}", None,
              ["held by a worker: waits for a free worker: b:2 is slow",
               "held by a worker: left to its writer until a time: b:2 is slow", MARKED]),
@@ -264,7 +280,7 @@ class BookiePartsTests(BookieConsoleCase):
             (found,) = operations_value({"d": operation}, now)
             assert isinstance(found, dict)
             self.assertIn(f"tried again {present}: no bookie", found["blockers"][0]["kind"])
-            self.assertIn("cannot end: 1 ledgers", found["obstacle"])
+            self.assertIn("cannot end: 1 ledger ", found["obstacle"])
 
     def test_slower(self) -> None:
         """A decommission that makes no progress ends later, and not before the repairs of its ledgers."""

@@ -5,9 +5,6 @@ import { facts, h, part, smallTable } from "/console/elements.js";
 import { ago, asOf, bytes, count, days, percent, reason, stateOf, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
-const mostBecause = ({ blockers }) =>
-  blockers?.length ? `, ${count(blockers[0].count)} of them because of this: ${blockers[0].reason}` : "";
-
 const QUESTIONS = [
   [
     "Why is this bookie read-only?",
@@ -32,7 +29,7 @@ const QUESTIONS = [
                 ? `${each.name}: FAILED, begin it again: ${each.failure}`
                 : each.unreachable
                 ? `${each.name}: waits for the metadata store: ${each.unreachable}`
-                : `${each.name}: ${each.left ?? "?"} ledgers left${mostBecause(each)}`,
+                : `${each.name}: ${each.summary ?? "at work"}`,
             )
             .join("; ") || "none runs in this process",
     "operations",
