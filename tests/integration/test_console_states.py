@@ -96,6 +96,29 @@ class ConsoleStatesTests(TestCase):
         line = self.visit.wait("#line", "1 live")
         self.assertTrue(line.startswith("what is said of the cluster is OLD: reading it takes since 2023-11-1"), line)
 
+    async def test_interrupted(self) -> None:
+        """What a new snapshot lacks is old until it is read again; what was late before the snapshot is not."""
+        await deferToThread(self._interrupted)
+
+    def _interrupted(self) -> None:
+        states: list[dict[str, object]] = [
+            {"work": None, "operations": [], "cluster": {**_CLUSTER, "marked": 0}, "late": {"operations": 1}},
+            {"operations": []}, {"cluster": {**_CLUSTER, "marked": 7}},
+        ]  # fmt: skip
+        for count, said in ((1, ""), (2, "OLD"), (3, "")):
+            events = [
+                f"id: 1-{n}\nevent: {'change' if n == 2 else 'snapshot'}\ndata: {json.dumps(state)}\n\n"
+                for n, state in enumerate(states[:count])
+            ]
+            source = _ANSWERED % json.dumps({_STREAM: "".join(events)})
+            self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+            self.visit.home()
+            line = self.visit.wait("#line", f"{7 if count == 3 else 0} ledgers under-replicated")
+            self.assertEqual("what is said of the cluster is OLD: it was not read again yet" in line, bool(said), line)
+        self.visit.click("Jobs and limits")
+        self.assertEqual(self.visit.wait("#title"), "Jobs and limits")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#old").text, "")
+
     async def test_gone(self) -> None:
         """A directory that is gone is a row with its reason, beside the numbers of the others."""
         self.admin.usage = (*self.admin.usage, DirectoryUsage("/gone", 0, 0, reason="[Errno 2] No such file"))

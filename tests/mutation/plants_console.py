@@ -78,7 +78,7 @@ PLANTS = (
     ),
     Plant(
         "each viewer has its own sample", _FEED,
-        "if self._timer is None: ...", "self._sample()", _FED, where="ConsoleFeed.join",
+        "if is_first: ...", "self._sample()", _FED, where="ConsoleFeed.join",
     ),
     Plant(
         "a viewer gets states of hours ago as present", _FEED,

@@ -7,7 +7,22 @@ _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test
 _ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
 
+_FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
+
 PLANTS = (
+    Plant(
+        "after a pause, the states of before seem to be the present ones", _FEED,
+        "now - self._ticked >= INTERVAL + LATE", "False", _FED, where="ConsoleFeed._note_pause",
+    ),
+    Plant(
+        "a reading of before a pause is a present one", _FEED, "began >= self._resumed", "True", _FED,
+        where="ConsoleFeed._read_into",
+    ),
+    Plant(
+        "a viewer that comes back takes what it has for the present state", _FEED,
+        "None if is_first else self._missed(last_event_id)", "self._missed(last_event_id)", _FED,
+        where="ConsoleFeed.join",
+    ),
     Plant(
         "nobody says that a ledger without replicas ends no decommission", _ENDS, "ledger_id in self._gone", "False",
         _ENDED, where="Decommission._blockers",

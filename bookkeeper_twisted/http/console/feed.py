@@ -108,6 +108,8 @@ class ConsoleFeed:
         self._counts: dict[str, list[int]] = {}
         self._readings: dict[str, _Reading] = {}
         self._unread_since: dict[str, float] = {}  # when the first reading began since the last that succeeded
+        self._paused: dict[str, float] = {}  # states of before a pause of the process, and when it began
+        self._ticked = self._resumed = 0.0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
         self._snapshot: tuple[int, bytes] = (-1, b"")
         self._timer: IDelayedCall | None = None
@@ -143,11 +145,14 @@ class ConsoleFeed:
 
         :param last_event_id: id of the last event that the viewer has received; empty if it has received none.
         """
-        if self._timer is None:
+        is_first = self._timer is None
+        self._note_pause()
+        if is_first:
             self._forget()
             self._sample()
+        self._note_late()
         self._flush()
-        missed = self._missed(last_event_id)
+        missed = None if is_first else self._missed(last_event_id)  # it has to learn which states are not known now
         self._viewers[viewer] = self._clock.seconds()
         for event in [self.snapshot()] if missed is None else missed:
             viewer.send(event)
@@ -158,6 +163,7 @@ class ConsoleFeed:
         They may be hours old, so the first viewer since then must not get them as the present states.
         """
         self._ticks, self._snapshot = 0, (-1, b"")
+        self._paused.clear()
         self._unread_since = dict.fromkeys(self._readings, self._clock.seconds())
         self._known = {source.name: KnownState(source.rows) for source in self._states}
 
@@ -273,7 +279,15 @@ class ConsoleFeed:
                 self._readings[source.name] = _Reading(self._clock.seconds(), ended)
                 ended.addErrback(self._failed).addBoth(self._ended, source.name)
         self._ticks += 1
+        self._ticked = self._clock.seconds()
         self._timer = self._clock.callLater(INTERVAL, self._tick)
+
+    def _note_pause(self) -> None:
+        """Let all states be earlier ones until they are read again, if this process did not run for some seconds."""
+        now = self._clock.seconds()
+        if now - self._ticked >= INTERVAL + LATE:
+            self._paused = {source.name: self._ticked for source in self._states}
+            self._resumed, self._ticked, self._ticks = now, now, 0
 
     def _note_late(self) -> None:
         """Tell viewers, as the state ``late``, which states are earlier ones, and since when none could be read.
@@ -281,14 +295,15 @@ class ConsoleFeed:
         The state ``whyLate`` has the reasons that are known.
         """
         now = self._clock.seconds()
-        late = {
+        late = self._paused | {
             name: self._unread_since[name]
             for name, reading in self._readings.items()
             if now - reading.began >= LATE
         }  # fmt: skip
         if late or "late" in self._known:
             self._known.setdefault("late", KnownState("")).take(late)
-            why = {source.name: text for source in self._states if source.name in late and (text := source.why_late())}
+            why = dict.fromkeys(self._paused, "this process did not run")
+            why |= {source.name: text for source in self._states if source.name in late and (text := source.why_late())}
             self._known.setdefault("whyLate", KnownState("")).take(why)
 
     def _ended(self, _: object, name: str) -> None:
@@ -296,6 +311,7 @@ class ConsoleFeed:
 
     def _tick(self) -> None:
         self._timer = None
+        self._note_pause()
         self._note_late()
         self._flush()
         for viewer in list(self._viewers):
@@ -305,9 +321,12 @@ class ConsoleFeed:
             self._sample()
 
     async def _read_into(self, source: StateSource) -> None:
+        began = self._clock.seconds()
         state = await self._read(source)
         if not isinstance(state, _Unread):
             del self._unread_since[source.name]
+            if began >= self._resumed:
+                self._paused.pop(source.name, None)
         self._known[source.name].take(state)
 
     async def _read(self, source: StateSource) -> object:

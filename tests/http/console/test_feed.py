@@ -110,6 +110,50 @@ class SampleTests(FeedCase):
         self.tick(5)
         self.assertEqual((self.reads, self.clock.getDelayedCalls()), (read, []))
 
+    def test_pause(self) -> None:
+        """After a pause of the process, each state is an earlier one until it was read again; a new viewer learns it,
+        too, and a reading that began before the pause does not end this.
+        """
+        for is_joined in (True, False):
+            viewer = self.viewer()
+            self.tick(5)
+            waiting, again = Deferred[object](), Deferred[object]()
+            self.value = waiting
+            self.tick()
+            began = self.clock.seconds()
+            self.tick()
+            viewer.events()
+            self.clock.rightNow += INTERVAL + LATE
+            if is_joined:
+                (_, kind, data), *_ = self.viewer().events()
+                self.assertEqual((kind, data["late"]), ("snapshot", {"state": began, "rare": began + 1}))
+            self.clock.advance(0)
+            ((_, _, data),) = viewer.events()
+            self.assertEqual(data["late"], {"state": began, "rare": began + 1})
+            self.assertEqual(data["whyLate"]["rare"], "this process did not run")
+            waiting.callback(1)
+            self.value = again
+            self.tick()
+            ((_, _, data),) = viewer.events()
+            self.assertEqual(data["late"], {"state": began + 1})
+            again.callback(2)
+            self.value = 3
+            self.tick()
+            ((_, _, data),) = viewer.events()
+            self.assertEqual((data["late"], data["state"]), ({}, 2))
+            for each in list(self.feed._viewers):
+                self.feed.leave(each)
+
+    def test_interrupted(self) -> None:
+        """A viewer that was the only one gets a snapshot when it comes back: what it lacks is not known now."""
+        viewer = self.viewer()
+        self.tick(2)
+        last = viewer.events()[-1][0]
+        self.feed.leave(viewer)
+        self.value = Deferred()
+        (_, kind, data), *_ = self.viewer(last).events()
+        self.assertEqual((kind, "state" in data), ("snapshot", False))
+
     def test_return(self) -> None:
         """The first viewer after a time without any gets no state of that time; all are read at once."""
         self.feed.leave(self.viewer())

@@ -87,6 +87,17 @@ function withRows(known, { rowsOf, changed, gone, rest }) {
 /** What the server sends of a part that it cannot read. */
 const isUnread = (value) => typeof value?.error === "string" && Object.keys(value).length === 1;
 
+const ABOUT_PARTS = ["failures", "waits", "late", "whyLate"];
+
+/** Marks what a snapshot does not have as old: the server has not read it since the connection came back. */
+function forgetEarlier(state, data) {
+  const now = Date.now() / 1000;
+  for (const name of ["late", "whyLate"]) delete state[name];
+  state.waits ??= {};
+  for (const name of Object.keys(state))
+    if (!ABOUT_PARTS.includes(name) && !(name in data) && state[name] !== null) state.waits[name] ??= now;
+}
+
 /**
  * Puts an event into the state of the page: states, or their changed rows, are replaced, records appended.
  *
@@ -94,6 +105,7 @@ const isUnread = (value) => typeof value?.error === "string" && Object.keys(valu
  */
 export function merge(state, kind, data) {
   state.failures ??= {};
+  if (kind === "snapshot") forgetEarlier(state, data);
   for (const [name, value] of Object.entries(data)) {
     const known = state[name];
     if (isUnread(value)) {
@@ -102,6 +114,7 @@ export function merge(state, kind, data) {
       continue;
     }
     delete state.failures[name];
+    delete state.waits?.[name];
     if (value?.rowsOf) {
       state[name] = withRows(known, value);
       continue;

@@ -47,9 +47,11 @@ export const ago = (seconds) =>
 export function unread(state, name) {
   const failure = state.failures?.[name],
     late = state.late?.[name],
+    waits = state.waits?.[name],
     why = state.whyLate?.[name];
   if (failure) return `cannot be read since ${time(failure.since)}: ${failure.error}`;
-  return late ? `cannot be read: reading it takes since ${time(late)}${why ? ` (${why})` : ""}` : "";
+  if (late) return `cannot be read: reading it takes since ${time(late)}${why ? ` (${why})` : ""}`;
+  return waits ? `was not read again yet: the connection came back at ${time(waits)}` : "";
 }
 
 /** The state of a bookie: one that does not answer is not what its registration says. */

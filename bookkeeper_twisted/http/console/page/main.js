@@ -94,13 +94,14 @@ function silentSince(rows) {
 }
 
 function summary() {
-  const { bookie: own, cluster, operations, late, whyLate, failures } = state;
+  const { bookie: own, cluster, operations, late, whyLate, failures, waits } = state;
   const parts = [],
     since = late?.cluster || late?.repair,
     why = whyLate?.cluster || whyLate?.repair,
     ownFailure = unread(state, "bookie");
   if (since)
     parts.push(`what is said of the cluster is OLD: reading it takes since ${time(since)}${why ? ` (${why})` : ""}`);
+  else if (waits?.cluster) parts.push(`what is said of the cluster is OLD: it ${unread(state, "cluster")}`);
   if (failures?.cluster)
     parts.push(`the cluster cannot be read: ${failures.cluster.error}${cluster ? "; what is said of it is OLD" : ""}`);
   if (ownFailure) parts.push(`this bookie ${ownFailure}${own ? "; what is said of it is OLD" : ""}`);
