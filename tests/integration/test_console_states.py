@@ -326,6 +326,7 @@ class ConsoleStatesTests(TestCase):
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
             "major": {"logs": 1, "freed": 1 << 30, "copied": 1 << 30, "obstacles": ["a disk is full"]},
             "minor": {"logs": 0, "freed": 0, "copied": 0, "obstacles": []},
+            "leftOut": [{"directory": "/d", "log": "1b.log", "reason": "wrong digest"}],
             "directories": [{"directory": "/d", "measured": 1_700_000_000, "reason": "the disk is silent"}],
             "deletedLedgers": {"count": 3, "read": 1_700_000_000, "unreadSince": 1_700_000_005, "reason": "away"},
         }  # fmt: skip
@@ -344,6 +345,7 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
         self.visit.wait(".unmeasured", "/d: the disk is silent; its numbers are of 2023-11-1")
         self.visit.wait(".obstacle", "CANNOT RUN: a disk is full")
+        self.visit.wait(".left-out", "/d: 1b.log: wrong digest")
         self.visit.wait("#deleted-ledgers", "3 are deleted in metadata (read 2023-11-1")
         self.visit.wait("#deleted-ledgers strong", "metadata cannot be read since 2023-11-1")
 

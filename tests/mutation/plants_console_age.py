@@ -11,6 +11,10 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
     Plant(
+        "the forecast of a compaction does not name the logs that it leaves out", "http/console/bookie_pages.py",
+        "each.damaged.items()", "()", _BOOKIE_PAGES, where="BookiePages._entry_logs",
+    ),
+    Plant(
         "after a pause, the states of before seem to be the present ones", _FEED,
         "now - self._ticked >= INTERVAL + LATE", "False", _FED, where="ConsoleFeed._note_pause",
     ),

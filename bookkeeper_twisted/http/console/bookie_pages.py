@@ -87,6 +87,10 @@ class BookiePages:
                 "deletable": sum(log.n_bytes for log in dead),
                 "major": _told_of([log for log in logs if log.major], status.major),
                 "minor": _told_of([log for log in logs if log.minor], status.minor),
+                "leftOut": [
+                    {"directory": each.directory, "log": name, "reason": reason}
+                    for each in status.directories for name, reason in each.damaged.items()
+                ],
                 "deletedLedgers": {
                     "count": deleted.count, "read": deleted.read_at, "unreadSince": deleted.unread_since,
                     "reason": deleted.reason,

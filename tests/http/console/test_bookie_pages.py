@@ -146,6 +146,13 @@ class BookiePagesTests(BookieConsoleCase):
         self.admin.work.logs = {number: {7: 1} for number in range(LOGS_A_PAGE + 1)}
         self.assertEqual([len(self.json(f"entry_logs?page={n}")["page"]) for n in (1, 2, 3)], [LOGS_A_PAGE, 1, 0])
 
+    def test_left_out(self) -> None:
+        """The forecast names the logs that a compaction leaves out as damaged, and why."""
+        self.assertEqual(self.json("entry_logs")["leftOut"], [])
+        self.admin.work.damaged = {"1a.log": "wrong digest"}
+        left_out = [{"directory": DIRECTORY, "log": "1a.log", "reason": "wrong digest"}]
+        self.assertEqual(self.json("entry_logs")["leftOut"], left_out)
+
     def test_obstacles(self) -> None:
         """What a compaction would free comes with what prevents it."""
         self.admin.work.suspended_major = True

@@ -300,6 +300,7 @@ export const logs = {
           ],
           ["a major compaction", [h("strong", { id: "gain-major" }, gain(first.major)), ...obstacles(first.major)]],
           ["a minor compaction", [gain(first.minor), ...obstacles(first.minor)]],
+          ...leftOut(first.leftOut || []),
           ["a collection alone", `deletes logs without live bytes: ${bytes(first.deletable)}`],
           ["deleted ledgers", h("span", { id: "deleted-ledgers" }, ...deletedLedgers(first.deletedLedgers))],
         ]),
@@ -320,6 +321,14 @@ export const logs = {
     act(ask);
     return null;
   },
+};
+
+/** The damaged logs that no compaction copies, with why. */
+const leftOut = (logs) => {
+  if (!logs.length) return [];
+  const row = (each) => h("div", { class: "bad left-out" }, `${each.directory}: ${each.log}: ${each.reason}`);
+  const rest = logs.length > SHOWN_JOBS ? `and ${count(logs.length - SHOWN_JOBS)} more` : "";
+  return [["left out as damaged, until a scrub has found all well", [...logs.slice(0, SHOWN_JOBS).map(row), rest]]];
 };
 
 /** Why the logs of a directory could not be measured now, and how old their numbers are. */
