@@ -29,6 +29,7 @@ WINDOW = 600.0
 
 _DAY = 86400.0
 _HOUR = 3600.0
+_FEW_HOURS = 4 * _HOUR
 _LITTLE = 0.05
 """The free share of a journal's disk from which on the console warns."""
 
@@ -226,8 +227,8 @@ def full_forecast(disk: DirectoryUsage, threshold: float) -> FullForecast:
     ]  # fmt: skip
     if not known:
         return FullForecast(None, "")
-    if len(known) == 2 and disk.span <= _HOUR:
-        del known[1]  # both were measured over the same time
+    if len(known) == 2 and disk.span <= (_HOUR if known[0][0] is not None else _FEW_HOURS):
+        del known[1]  # both were measured over the same time, or the last hour is much of it and shows no growth
     (days, window), *others = sorted(known, key=lambda each: math.inf if each[0] is None else each[0])
     texts = [f"by the growth of {window}"]
     texts += [f"by that of {other}: {'not filling' if later is None else f'{later:.1f} days'}"

@@ -35,6 +35,32 @@ class DiskHistoryTests(SynchronousTestCase):
         self.clock.advance(3600)
         self.assertIsNone(self.history.recent)
 
+    def test_recycled(self) -> None:
+        """Files that are allocated after the start and used again later are no growth, in the hour nor in all time."""
+        for minute in range(150):
+            self.history.record(min(1000 * minute, 10_000))
+            self.clock.advance(60)
+            growth, recent = self.history.growth, self.history.recent
+            self.assertLessEqual(growth.speed if growth is not None else 0.0, 0.0)
+            self.assertLessEqual(recent.speed if recent is not None else 0.0, 0.0)
+
+    def test_fallen(self) -> None:
+        """A disk whose use has just fallen, or has stopped to grow, does not grow in the last hour."""
+        for last, until, expected in ((2000, 29, False), (29_000, 29, False), (40_000, 40, True)):
+            history = DiskHistory(self.clock.seconds)
+            for minute in range(41):
+                history.record(1000 * minute if minute < until else last)
+                self.clock.advance(60)
+            assert history.recent is not None
+            self.assertEqual(history.recent.speed > 0, expected, last)
+
+    def test_seldom(self) -> None:
+        """Two samples that are far apart have the growth between them."""
+        for used in (0, 7200):
+            self.history.record(used)
+            self.clock.advance(7200)
+        self.assertEqual(self.speed(), 1.0)
+
     def test_unknown(self) -> None:
         """Without samples, and with those of a short time, no growth is claimed."""
         self.assertIsNone(self.history.growth)

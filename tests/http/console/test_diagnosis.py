@@ -1,5 +1,6 @@
 """Verdicts on measured values."""
 
+import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -165,6 +166,12 @@ class SpaceTests(SynchronousTestCase):
         found = full_forecast(usage_of(history, total, total - used), 1.0)
         self.assertIsNotNone(found.days)
         self.assertEqual(found.text, "by the growth of the last 40 hours; by that of the last hour: not filling")
+
+    def test_hour(self) -> None:
+        """If the last hour is much of the time that was measured and shows no growth, the disk is not filling."""
+        few = DirectoryUsage("/l", 1000, 250, 100 / 86400, None, 3 * 3600.0, 0.0)
+        self.assertEqual(full_forecast(few, 0.95), FullForecast(None, "by the growth of the last hour"))
+        self.assertEqual(full_forecast(attrs.evolve(few, span=5 * 3600.0), 0.95).days, 2.0)
 
     def test_full(self) -> None:
         """A disk is full at the threshold, not when its last byte is used; one that does not grow is never full."""
