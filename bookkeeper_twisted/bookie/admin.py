@@ -271,6 +271,7 @@ class CollectionStatus:
         bookie.
     :ivar last_failure: text of the last failure; empty before the first failure.
     :ivar began: when the bookie started, in seconds since the epoch.
+    :ivar has_waiting: whether a requested garbage collection waits for the end of the present one.
     """
 
     phase: str
@@ -283,6 +284,7 @@ class CollectionStatus:
     failures: int = 0
     deleted_ledgers: int = 0
     last_failure: str = ""
+    has_waiting: bool = False
 
 
 @attrs.frozen

@@ -73,6 +73,7 @@ class FakeBackgroundWork:
     cancelled: int = 0
     scrubs: int = 0
     forced: bool = False
+    has_waiting: bool = False
     phase: str = "idle"
     majors: int = 0
     minors: int = 0
@@ -103,7 +104,7 @@ class FakeBackgroundWork:
                 self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2,
                 ("an operator has suspended it",) if self.suspended_minor else (),
             ),
-            (directory,), _BEGAN, len(self.collections),
+            (directory,), _BEGAN, len(self.collections), has_waiting=self.has_waiting,
         )  # fmt: skip
 
     def collect(self, major: bool = True, minor: bool = True) -> None:

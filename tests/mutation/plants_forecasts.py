@@ -14,6 +14,21 @@ PLANTS = (
         where="DiskHistory.recent",
     ),
     Plant(
+        "a suspension does not hold in the wait for writes", "bookie/maintenance/compactor.py",
+        "await self._idle(self.suspension.passed())", "pass",
+        ["tests.bookie.maintenance.test_suspended_compaction"], where="Compactor._compact",
+    ),
+    Plant(
+        "a suspension holds only before a rest", "bookie/maintenance/compactor.py",
+        "await self._idle(self.suspension.passed())", "pass",
+        ["tests.bookie.maintenance.test_rests"], where="Compactor._admitted",
+    ),
+    Plant(
+        "nobody learns that a requested collection waits for a suspended one", "http/console/bookie_parts.py",
+        "', which is suspended' if suspended else ''", "''", ["tests.http.console.test_bookie_pages"],
+        where="_waiting",
+    ),
+    Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),

@@ -222,6 +222,7 @@ class Compactor:
                 rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
                     await self._idle(self._writes.acquire(*_size(rows), user))
+                    await self._idle(self.suspension.passed())  # a suspension that began during the wait holds, too
                 while rows:
                     if copy is None:
                         if not log_ids:
@@ -260,7 +261,7 @@ class Compactor:
             await self.progress.idle(waiting, self._clock)
 
     async def _admitted(self, step: Step, user: str) -> None:
-        """Wait until the next step may begin: because of the speed limit, a suspension, and the pause between steps.
+        """Wait until the next step may begin: because of the speed limit, the pause between steps, and a suspension.
 
         There is a pause between two steps while clients add entries (:data:`REST`).
 
@@ -268,10 +269,10 @@ class Compactor:
         :param user: name of the compaction, for the log of the speed limit.
         """
         await self._idle(self._reads.acquire(step.n_disk_bytes, step.n_entries, user))
-        await self._idle(self.suspension.passed())
         worked, self._worked = self._worked, 0.0
         if worked and self._clients_add():
             await deferLater(self._clock, worked * REST)
+        await self._idle(self.suspension.passed())  # last: a suspension may begin during each of the other waits
 
     async def _work(self, work: Callable[..., T], *args: Any) -> T:
         """Run a piece of work on the maintenance thread of the directory.

@@ -65,6 +65,7 @@ class BackgroundControl:
             state.failures,
             state.deleted_ledgers,
             state.last_failure,
+            self._collector.has_waiting,
         )
 
     def _status(

@@ -179,6 +179,11 @@ class GarbageCollector:
             self._timer = None
             self._wait()
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a requested garbage collection waits for the end of the present one."""
+        return self._waiting is not None
+
     def progress(self) -> Sequence[Progress | None]:
         """Return, for each directory, the progress of its compaction; None if no compaction of it is running."""
         return [compactor.progress for compactor in self._compactors]

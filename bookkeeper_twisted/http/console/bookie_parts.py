@@ -6,7 +6,7 @@ import attrs
 
 from ...autorecovery.operations.decommission import Remaining
 from ...autorecovery.replication.lock_reasons import by_kind, kind_of, ledgers, obstacle_of, without_past
-from ...bookie.admin import CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
+from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
 from ...limits.adaptive import RunningJob
@@ -95,6 +95,7 @@ class BookieParts:
                 "failures": collection.failures,
                 "lastFailure": collection.last_failure,
                 "deletedLedgers": collection.deleted_ledgers,
+                "waiting": _waiting(collection),
                 "major": _compaction(collection.major),
                 "minor": _compaction(collection.minor),
                 "directories": [
@@ -212,6 +213,14 @@ def _group(group: JournalGroup) -> Sequence[object]:
 
 def _slow(request: SlowRequest) -> Sequence[object]:
     return [round(request.ended, 3), *request[1:6], round(request.millis, 1), request.waited_for]
+
+
+def _waiting(status: CollectionStatus) -> str:
+    """Return that a requested collection waits for the end of the present one; empty if none waits."""
+    if not status.has_waiting:
+        return ""
+    suspended = any(each.at_work and each.suspended for each in (status.major, status.minor))
+    return "a requested collection waits for the end of this one" + (", which is suspended" if suspended else "")
 
 
 def _compaction(status: CompactionStatus) -> Mapping[str, object]:

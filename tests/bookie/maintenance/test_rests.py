@@ -42,6 +42,14 @@ class RestTests(CollectorCase):
         self.wait(_WORK * REST)
         self.assertEqual(self.counts, (1, 1, 0))
 
+    def test_suspended(self) -> None:
+        """One that is suspended while it rests does nothing after that, until it is resumed."""
+        self.collector.suspend_compaction()
+        self.life.clock.advance(_WORK * REST * 1.1)
+        self.assertEqual(self.life.executor.queued, deque())
+        self.collector.resume_compaction()
+        self.assertNotEqual(self.life.executor.queued, deque())
+
     def test_cancelled(self) -> None:
         """One that rests can be cancelled, and leaves nothing behind."""
         for _ in range(3):

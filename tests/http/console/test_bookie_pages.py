@@ -131,6 +131,15 @@ class BookiePagesTests(BookieConsoleCase):
         self.admin.phase = Phase.STOPPING
         self.assertIsNone(self.json("work"))
 
+    def test_waiting(self) -> None:
+        """A requested collection that waits for the end of another one is told, and that the other is suspended."""
+        self.assertEqual(self.json("work")["collection"]["waiting"], "")
+        self.admin.work.has_waiting, self.admin.work.phase = True, "minor compaction"
+        text = "a requested collection waits for the end of this one"
+        for suspended, expected in ((False, text), (True, f"{text}, which is suspended")):
+            self.admin.work.suspended_minor = suspended
+            self.assertEqual(self.json("work")["collection"]["waiting"], expected)
+
     def test_entry_logs(self) -> None:
         """Live and dead bytes of each log, and what each kind of compaction would free; pages bound the list."""
         self.admin.work.logs = {0: {7: 100, 8: 50}, 10: {7: 20}, 11: {8: 70}}

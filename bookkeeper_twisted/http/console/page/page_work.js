@@ -132,7 +132,8 @@ function jobsOf(value) {
     [
       "collection",
       `${collection.phase}${collection.forced ? ", forced" : ""}; ` +
-        `${collection.runs} runs, ${collection.deletedLedgers} ledgers deleted`,
+        `${collection.runs} runs, ${collection.deletedLedgers} ledgers deleted` +
+        (collection.waiting ? `; ${collection.waiting}` : ""),
     ],
     ["last failure", collection.lastFailure ? h("span", { class: "bad" }, collection.lastFailure) : "none"],
     ["major compaction", kind("major", collection.major)],

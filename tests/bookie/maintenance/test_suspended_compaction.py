@@ -1,0 +1,49 @@
+"""A compaction that is suspended while it waits."""
+
+from bookkeeper_twisted.bookie.maintenance.control import BackgroundControl
+from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE
+from bookkeeper_twisted.limits.ratelimit import Rate
+
+from .test_garbage_collector import CollectorCase
+
+
+class SuspendedCompactionTests(CollectorCase):
+    """A compaction of one step, which waits for its speed limit of writes."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life.maintenance.throttles.find(COMPACTION_WRITE).change(Rate(bytes=1000))
+        self.life.maintenance.throttles.find(COMPACTION_WRITE).acquire(10_000)
+        self.forced = self.collector.force()
+        self.life.drain()
+        self.assertEqual(self.state.phase, "major compaction")
+        self.before = self.life.logs()
+        self.collector.suspend_compaction()
+        self.wait(60)
+
+    def test_resumed(self) -> None:
+        """It writes nothing when the limit would allow it, until it is resumed, and then ends well."""
+        self.assertFalse(self.life.is_copying())
+        self.assertEqual((self.counts, self.life.logs()), ((1, 0, 0), self.before))
+        self.collector.resume_compaction()
+        self.life.drain()
+        self.assertEqual(self.counts, (1, 1, 0))
+        self.successResultOf(self.forced)
+
+    def test_cancelled(self) -> None:
+        """It can be cancelled; no file of it is left."""
+        self.collector.cancel()
+        self.life.drain()
+        self.assertEqual((self.state.phase, self.life.is_copying()), ("idle", False))
+        self.assertEqual(self.life.logs(), self.before)
+
+    def test_followed(self) -> None:
+        """A collection that is requested meanwhile waits for its end, which is told."""
+        control = BackgroundControl(self.life.maintenance, self.life.clock, ())
+        self.assertFalse(control.collection().has_waiting)
+        following = self.collector.force()
+        self.assertTrue(control.collection().has_waiting)
+        self.collector.cancel()
+        self.life.drain()
+        self.assertFalse(control.collection().has_waiting)
+        self.successResultOf(following)
