@@ -50,6 +50,12 @@ class CopyProgress:
     entries: int = 0
     copied: int = 0
     n_bytes: int = 0
+    _measured_from: float = attrs.field(init=False, default=attrs.Factory(lambda self: self.began, takes_self=True))
+    _copied_before: int = attrs.field(init=False, default=0)
+
+    def forget_speed(self, now: float) -> None:
+        """Measure the speed from ``now`` on, in seconds of the worker's clock: a limit was changed."""
+        self._measured_from, self._copied_before = now, self.copied
 
     def count(self, entries: int, n_bytes: int) -> None:
         """Record that a bookie has stored copies of ``entries`` entries, which have ``n_bytes`` bytes in total."""
@@ -57,12 +63,15 @@ class CopyProgress:
         self.n_bytes += n_bytes
 
     def eta(self, now: float) -> float | None:
-        """Estimate the seconds until all entries are copied, by the mean speed so far; None before the first copy.
+        """Estimate the seconds until all entries are copied, by the mean speed since the last change of a limit.
+
+        The result is None before the first copy, and before the first one after the change.
 
         :param now: the time, in seconds of the worker's clock.
         """
         left = max(self.entries - self.copied, 0)
-        return (now - self.began) * left / self.copied if self.copied else None
+        copied = self.copied - self._copied_before
+        return (now - self._measured_from) * left / copied if copied else None
 
     def left(self) -> tuple[int, float]:
         """Return the number of copies that are left, and of their bytes; the latter is 0 before the first copy."""

@@ -100,6 +100,7 @@ class AutoRecovery:
         self.limits = SpeedLimits(
             throttles, self.adaptive,
             lambda: jobs_of(self.worker.status(), clock.seconds(), reads.rate, writes.rate),
+            lambda: forget_speeds(self.worker.status(), clock.seconds()),
         )
         self._services = config.auto_recovery_services
 
@@ -143,6 +144,15 @@ def jobs_of(statuses: Sequence[LedgerStatus], now: float, *limits: Rate) -> list
     """
     beside = [status.progress for status in statuses if status.progress is not None]
     return [_job_of(status, now, limits, beside) for status in statuses]
+
+
+def forget_speeds(statuses: Sequence[LedgerStatus], now: float) -> None:
+    """Measure the speed of running repairs from ``now`` on, in seconds of the worker's clock: limits were changed.
+
+    :param statuses: all ledgers that the worker has locked.
+    """
+    for progress in [status.progress for status in statuses if status.progress is not None]:
+        progress.forget_speed(now)
 
 
 def _job_of(

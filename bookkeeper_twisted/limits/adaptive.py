@@ -258,14 +258,17 @@ class SpeedLimits:
     """The speed limits of a process's background jobs, and the control that changes them with the load.
 
     :param jobs: returns the jobs that run now, such as compaction and replication.
+    :param changed: called after speed limits were changed, so that jobs forget the speed that they had before.
     """
 
     def __init__(
-        self, throttles: Throttles, adaptive: AdaptiveThrottles, jobs: Callable[[], Sequence[RunningJob]] = tuple
-    ) -> None:
+        self, throttles: Throttles, adaptive: AdaptiveThrottles, jobs: Callable[[], Sequence[RunningJob]] = tuple,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self._throttles = throttles
         self._adaptive = adaptive
         self._jobs = jobs
+        self._changed = changed
 
     def limits(self) -> LimitsStatus:
         """Return all speed limits."""
@@ -280,5 +283,7 @@ class SpeedLimits:
         changes = [(self._throttles.find(name), rate) for name, rate in rates.items()]
         for throttle, rate in changes:
             throttle.change(rate)
+        if changes:
+            self._changed()
         if latency_bound is not None:
             self._adaptive.change(latency_bound)

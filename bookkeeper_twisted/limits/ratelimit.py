@@ -43,7 +43,9 @@ class Rate:
             entries / self.entries if self.entries else 0.0, n_bytes / self.bytes if self.bytes else 0.0
         )  # fmt: skip
 
-    def shared_seconds(self, left: tuple[float, float], beside: Iterable[tuple[float, float]]) -> float:
+    def shared_seconds(
+        self, left: tuple[float, float], beside: Iterable[tuple[float, float]], before: tuple[float, float] = (0, 0)
+    ) -> float:  # fmt: skip
         """Return the least number of seconds that the rest of a job takes at this limit, which several jobs share.
 
         Each job gets the same share until it ends: until then, each of the others processes as much as this job, or all
@@ -51,9 +53,11 @@ class Rate:
 
         :param left: number of entries and bytes that the job has left.
         :param beside: the same of all jobs that use this limit now, this one included.
+        :param before: number of entries and bytes that must pass before; negative to wait for less.
         """
         jobs = list(beside)
-        return self.seconds(sum(min(job[0], left[0]) for job in jobs), sum(min(job[1], left[1]) for job in jobs))
+        entries, n_bytes = (sum(min(job[each], left[each]) for job in jobs) + before[each] for each in (0, 1))
+        return self.seconds(max(entries, 0), max(n_bytes, 0))
 
 
 UNLIMITED = Rate()
@@ -111,6 +115,11 @@ class TokenBucket:
         self._fill(now)
         delay = max(self._entries.delay(), self._bytes.delay())
         return delay if delay > _TICK else 0.0
+
+    def debt(self, now: float) -> tuple[float, float]:
+        """Return the numbers of entries and bytes that must be paid off before the next request may pass."""
+        self._fill(now)
+        return max(-self._entries.balance, 0.0), max(-self._bytes.balance, 0.0)
 
     def reserve(self, entries: int, n_bytes: int, now: float) -> float:
         """Take the tokens for a request immediately, even if the bucket gets into debt.

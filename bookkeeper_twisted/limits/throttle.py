@@ -121,6 +121,19 @@ class Throttle:
         """Return the number of requests that wait now."""
         return len(self._waiters)
 
+    def backlog(self, user: str = "") -> tuple[float, float]:
+        """Return the numbers of entries and bytes that pass before the next request, or before one that waits.
+
+        :param user: the job whose first waiting request is meant; empty for a request that is made now.
+        :returns: 0 and 0 if the job has no waiting request.
+        """
+        entries, n_bytes = self._bucket.debt(self._clock.seconds())
+        for waiter in self._waiters:
+            if user and waiter.user == user:
+                return entries, n_bytes
+            entries, n_bytes = entries + waiter.entries, n_bytes + waiter.n_bytes
+        return (0.0, 0.0) if user else (entries, n_bytes)
+
     def acquire(self, n_bytes: int = 0, entries: int = 1, user: str = "") -> Deferred[None]:
         """Wait until a piece of work may begin.
 

@@ -92,6 +92,21 @@ class AutoRecoveryTests(RecoveryCase):
         self.assertEqual(jobs_of([status], 5.0, Rate(bytes=10_000))[0].eta, 5.0)
         self.assertEqual(jobs_of([status], 5.0, Rate(bytes=1))[0].eta, 1000.0)
 
+    def test_changed_limit(self) -> None:
+        """A repair whose limit was raised ends by its speed since then, not by that of the time before."""
+        service = self.autorecovery()
+        progress = CopyProgress(self.clock.seconds(), 1, 0, 120)
+        statuses = [LedgerStatus(7, "repairing", "", 0, 0.0, None, progress)]
+        self.patch(service.worker, "status", lambda: statuses)
+        self.clock.advance(100)
+        progress.count(10, 1000)
+        self.assertEqual(service.limits.limits().jobs[0].eta, 1100.0)
+        service.limits.set_limits({"replication-read": Rate(bytes=200_000)})
+        self.assertLess(service.limits.limits().jobs[0].eta or 0.0, 1.0)
+        self.clock.advance(1)
+        progress.count(10, 1000)
+        self.assertEqual(service.limits.limits().jobs[0].eta, 10.0)
+
     def test_shared_limit(self) -> None:
         """Repairs that share a limit get the same share of it until they end; ledgers that wait get none."""
         repairs = []

@@ -384,7 +384,7 @@ PLANTS = (
     ),
     Plant(
         "work of which entries are limited has an end as if they were not", "limits/ratelimit.py",
-        "sum(min(job[0], left[0]) for job in jobs)", "0", _PROGRESSED, where="Rate.shared_seconds",
+        "max(entries, 0)", "0", _PROGRESSED, where="Rate.shared_seconds",
     ),
     Plant(
         "each of two jobs has the whole limit", _PROGRESS, "beside or (self,)", "(self,)", _PROGRESSED,
@@ -438,7 +438,7 @@ PLANTS = (
     ),
     Plant(
         "nobody knows when a repair ends", "autorecovery/interfaces.py",
-        "(now - self.began) * left / self.copied if self.copied else None", "None", ["tests.autorecovery.test_service"],
+        "(now - self._measured_from) * left / copied if copied else None", "None", ["tests.autorecovery.test_service"],
         where="CopyProgress.eta",
     ),
     Plant(

@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _HISTORY, _GROWS = "bookie/lifecycle/disk_history.py", ["tests.bookie.lifecycle.test_disk_history"]
+_PROGRESSED = ["tests.bookie.maintenance.test_progress"]
 
 PLANTS = (
     Plant(
@@ -27,6 +28,31 @@ PLANTS = (
         "nobody learns that a requested collection waits for a suspended one", "http/console/bookie_parts.py",
         "', which is suspended' if suspended else ''", "''", ["tests.http.console.test_bookie_pages"],
         where="_waiting",
+    ),
+    Plant(
+        "a repair has the speed that it had before a limit was changed", "autorecovery/service.py",
+        "progress.forget_speed(now)", "pass", ["tests.autorecovery.test_service"], where="forget_speeds",
+    ),
+    Plant(
+        "repairs do not learn that a limit was changed", "limits/adaptive.py", "self._changed()", "pass",
+        ["tests.autorecovery.test_service"], where="SpeedLimits.set_limits",
+    ),
+    Plant(
+        "the end of a step is as far away after half of its wait", "bookie/maintenance/progress.py",
+        "user and not any(left)", "False", _PROGRESSED, where="Progress._seconds_at",
+    ),
+    Plant(
+        "the end waits for what was requested already", "bookie/maintenance/progress.py",
+        "self._entries_done + self.entries_left - entries", "self.entries_left", _PROGRESSED,
+        where="Progress._unrequested",
+    ),
+    Plant(
+        "the end waits for requests that come after", "limits/throttle.py", "return entries, n_bytes", "pass",
+        _PROGRESSED, where="Throttle.backlog",
+    ),
+    Plant(
+        "a debt is paid without time", "limits/ratelimit.py", "max(-self._entries.balance, 0.0)", "0.0", _PROGRESSED,
+        where="TokenBucket.debt",
     ),
     Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",

@@ -221,7 +221,8 @@ class Compactor:
                     await self._admitted(following, user)
                 rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
-                    await self._idle(self._writes.acquire(*_size(rows), user))
+                    size = _size(rows)
+                    await self._allowed(self._writes, size, user, size[0])
                     await self._idle(self.suspension.passed())  # a suspension that began during the wait holds, too
                 while rows:
                     if copy is None:
@@ -253,8 +254,15 @@ class Compactor:
             self.progress.advance(step.n_bytes, self._clock.seconds(), step.n_entries)
         self._metrics.compacted_bytes.value += step.n_bytes
 
+    async def _allowed(self, limit: Throttle, size: tuple[int, int], user: str, n_bytes: int) -> None:
+        """Wait for a speed ``limit``; see :meth:`.Progress.acquire`."""
+        if self.progress is None:
+            await limit.acquire(*size, user)
+        else:
+            await self.progress.acquire(limit, size, user, self._clock, n_bytes)
+
     async def _idle(self, waiting: Awaitable[None]) -> None:
-        """Wait for a speed limit or a suspension, without an effect on the measured speed."""
+        """Wait for the end of a suspension, without an effect on the measured speed."""
         if self.progress is None:
             await waiting
         else:
@@ -268,7 +276,7 @@ class Compactor:
         :param step: the next step.
         :param user: name of the compaction, for the log of the speed limit.
         """
-        await self._idle(self._reads.acquire(step.n_disk_bytes, step.n_entries, user))
+        await self._allowed(self._reads, (step.n_disk_bytes, step.n_entries), user, step.n_bytes)
         worked, self._worked = self._worked, 0.0
         if worked and self._clients_add():
             await deferLater(self._clock, worked * REST)

@@ -22,7 +22,8 @@ class Progress:
 
     The speed is measured over recent steps.  The time in which the work waits for a speed limit, or is suspended, does
     not count (:meth:`idle`).  Instead, :meth:`eta` computes from the present limits how long the rest of the work takes
-    at least, so it follows a changed limit immediately.
+    at least, so it follows a changed limit immediately.  What was requested of a limit (:meth:`acquire`) is not left
+    for it any more, so the time to the end becomes less also during the wait for a long step.
 
     :ivar limits: the speed limits of the work.
     :ivar done: number of bytes that are processed.
@@ -42,6 +43,10 @@ class Progress:
     _recent_steps: float = attrs.field(init=False, default=0.0)
     _recent_bytes: float = attrs.field(init=False, default=0.0)
     _recent_seconds: float = attrs.field(init=False, default=0.0)
+    _entries_done: int = attrs.field(init=False, default=0)
+    # for each limit, the entries and bytes requested so far, and those of the newest request, with its user
+    _requested: dict[Throttle, tuple[int, int]] = attrs.field(init=False, factory=dict)
+    _newest: dict[Throttle, tuple[str, int, int]] = attrs.field(init=False, factory=dict)
 
     def advance(self, n_bytes: int, now: float, entries: int = 0) -> None:
         """Count a completed step.
@@ -52,11 +57,27 @@ class Progress:
         self.done += n_bytes
         self.left = max(self.left - n_bytes, 0)
         self.entries_left = max(self.entries_left - entries, 0)
+        self._entries_done += entries
         weight, elapsed = self._since_last(now)
         self._recent_steps = self._recent_steps * weight + 1
         self._recent_bytes = self._recent_bytes * weight + n_bytes
         self._recent_seconds = self._recent_seconds * weight + elapsed
         self._last += elapsed
+
+    async def acquire(
+        self, limit: Throttle, size: tuple[int, int], user: str, clock: IReactorTime, n_bytes: int
+    ) -> None:  # fmt: skip
+        """Wait until a ``limit`` allows a piece of the work; this time does not count for the speed.
+
+        :param size: number of bytes and of entries to request.
+        :param user: name of the work; operators see it.
+        :param clock: the clock of ``began``.
+        :param n_bytes: number of bytes by which ``done`` grows with this piece; a read of whole pages requests more.
+        """
+        entries, requested = self._requested.get(limit, (0, 0))
+        self._requested[limit] = entries + size[1], requested + n_bytes
+        self._newest[limit] = user, size[1], n_bytes
+        await self.idle(limit.acquire(*size, user), clock)
 
     async def idle(self, waiting: Awaitable[None], clock: IReactorTime) -> None:
         """Wait for a speed limit, or for the end of a suspension; this time does not count for the speed.
@@ -89,9 +110,28 @@ class Progress:
 
     def _seconds_at_limits(self, beside: Sequence["Progress"]) -> float:
         """Return the least number of seconds in which the limits allow the rest of this work."""
-        lefts = [(job.entries_left, job.left) for job in beside]
-        own = self.entries_left, self.left
-        return max([limit.rate.shared_seconds(own, lefts) for limit in self.limits], default=0.0)
+        return max([self._seconds_at(limit, beside) for limit in self.limits], default=0.0)
+
+    def _seconds_at(self, limit: Throttle, beside: Sequence["Progress"]) -> float:
+        """Return the least number of seconds until a ``limit`` has granted all of this work.
+
+        The end does not wait until the tokens of the last step are paid off; that step is taken to be like the newest.
+        """
+        user, entries, n_bytes = self._newest.get(limit, ("", 0, 0))
+        left = self._unrequested(limit)
+        if user and not any(left):
+            return limit.rate.seconds(*limit.backlog(user))
+        ahead = limit.backlog()
+        before = ahead[0] - min(entries, left[0]), ahead[1] - min(n_bytes, left[1])
+        return limit.rate.shared_seconds(left, [job._unrequested(limit) for job in beside], before)
+
+    def _unrequested(self, limit: Throttle) -> tuple[int, int]:
+        """Return the numbers of entries and bytes that are left and were not requested of a ``limit``."""
+        entries, n_bytes = self._requested.get(limit, (0, 0))
+        return (
+            max(min(self._entries_done + self.entries_left - entries, self.entries_left), 0),
+            max(min(self.done + self.left - n_bytes, self.left), 0),
+        )
 
     def _since_last(self, now: float) -> tuple[float, float]:
         """Return the weight of all steps until now, and the seconds of work since the end of the last step."""

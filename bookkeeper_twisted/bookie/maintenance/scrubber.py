@@ -230,7 +230,8 @@ class Scrubber:
         progress = self.state.progress = Progress(saved_at, (self._reads,))
         progress.entries_left, progress.left = await in_thread(live_totals, directory.storage.index)
         while (step := await in_thread(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
-            await progress.idle(self._reads.acquire(step.n_disk_bytes, step.n_entries, user), self._clock)
+            size = step.n_disk_bytes, step.n_entries
+            await progress.acquire(self._reads, size, user, self._clock, step.n_bytes)
             await progress.idle(self.suspension.passed(), self._clock)
             found, now = scrub.take(await in_thread(scrub.read, step)), self._clock.seconds()
             self._known.report(found)

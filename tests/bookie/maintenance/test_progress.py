@@ -68,7 +68,7 @@ class ProgressTests(SynchronousTestCase):
 
         async def work(number: int) -> None:
             while jobs[number].left:
-                await jobs[number].idle(limit.acquire(1 << 20, 1000), clock)
+                await jobs[number].acquire(limit, (1 << 20, 1000), f"job {number}", clock, 1 << 20)
                 jobs[number].advance(1 << 20, clock.seconds(), 1000)
             ends[number] = clock.seconds()
 
@@ -92,7 +92,7 @@ class ProgressTests(SynchronousTestCase):
 
         async def work() -> None:
             for _ in range(5):
-                await progress.idle(limit.acquire(1000, 100), clock)
+                await progress.acquire(limit, (1000, 100), "job", clock, 1000)
                 progress.advance(1000, clock.seconds(), 100)
 
         working = Deferred.fromCoroutine(work())
@@ -101,6 +101,27 @@ class ProgressTests(SynchronousTestCase):
         for entries, eta in ((100, 5.0), (10, 50.0), (500, 1.0)):
             limit.change(Rate(entries=entries))
             self.assertEqual(progress.eta(clock.seconds()), eta)
+
+    def test_long_step(self) -> None:
+        """During the wait for a long step, the end comes nearer with each second, and it is the true one."""
+        clock = Clock()
+        limit = Throttle(clock, "slow", Rate(entries=20))
+        jobs = [Progress(0.0, [limit], left=1000, entries_left=n_entries) for n_entries in (500, 2500)]
+
+        async def work(number: int, *steps: int) -> None:
+            for entries in steps:
+                await jobs[number].acquire(limit, (1000, entries), f"job {number}", clock, 1000 // len(steps))
+                jobs[number].advance(1000 // len(steps), clock.seconds(), entries)
+
+        for number, steps in enumerate(((500,), (100, 2400))):
+            Deferred.fromCoroutine(work(number, *steps))
+        told = []
+        while jobs[1].left:
+            told.append((clock.seconds(), clock.seconds() + (jobs[1].eta(clock.seconds(), jobs[1:]) or 0.0)))
+            clock.advance(1)
+        self.assertEqual(clock.seconds(), 30.0)
+        self.assertEqual([end for at, end in told if at >= 25], [30.0] * 5)
+        self.assertEqual({end for at, end in told if at < 25}, {145.0}, "the size of the last step is not known yet")
 
     def test_idle(self) -> None:
         """A pause does not count for the speed, not even while it lasts or if it is cancelled."""
