@@ -42,7 +42,7 @@ class ThrottleStatus:
 
     :ivar limit: the limit set by the operator.
     :ivar in_force: the present limit, which is below ``limit`` while clients wait too long for replies.
-    :ivar waited: total number of seconds that requests have waited.
+    :ivar waited: total number of seconds that requests have waited, those that wait now included.
     :ivar waiting: number of requests that wait now.
     :ivar users: the jobs that made requests in the last :data:`USED_SECONDS`, or wait, the newest first.
     """
@@ -100,7 +100,8 @@ class Throttle:
         """Return the present limit of this limiter, and how much work it has granted and delayed."""
         metrics = self._metrics
         entries, n_bytes = int(metrics.granted_entries.value), int(metrics.granted_bytes.value)
-        waited, users = metrics.waited.value, self._present_users()
+        now, users = self._clock.seconds(), self._present_users()
+        waited = metrics.waited.value + sum([now - waiter.since for waiter in self._waiters])
         return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, waited, self.waiting, users)
 
     def _present_users(self) -> tuple[str, ...]:

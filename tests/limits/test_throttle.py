@@ -191,7 +191,7 @@ class ThrottleTests(SynchronousTestCase):
         self.assertLess(abs(total - 2000), 40)
 
     def test_metrics(self) -> None:
-        """Grants, the time waited, the requests that wait and the limit are exported."""
+        """Grants, the time waited, the requests that wait and the limit are exported; the status has running waits."""
         self._acquire("first", 200)
         self._acquire("second", 30)
         cancelled = self.throttle.acquire(10)
@@ -199,6 +199,7 @@ class ThrottleTests(SynchronousTestCase):
         self.assertEqual(self._metric("throttle_limit_bytes"), 100)
         self.assertEqual(self._metric("throttle_limit_entries"), 0)
         self.clock.advance(1)
+        self.assertEqual((self.throttle.status.waited, self.throttle.status.waiting), (2, 2))
         cancelled.cancel()
         self.failureResultOf(cancelled, CancelledError)
         self.clock.advance(1)

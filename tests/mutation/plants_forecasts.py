@@ -55,6 +55,10 @@ PLANTS = (
         where="TokenBucket.debt",
     ),
     Plant(
+        "requests that wait now have not waited", "limits/throttle.py", "now - waiter.since", "0.0",
+        ["tests.limits.test_throttle"], where="Throttle.status",
+    ),
+    Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),
