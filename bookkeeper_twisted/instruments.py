@@ -65,15 +65,17 @@ class Counter:
 
 
 class Gauge:
-    """A number that a function returns when metrics are exported."""
+    """A number that a function returns when metrics are exported; None if it is not known, and then not exported."""
 
     __slots__ = ("_read",)
 
-    def __init__(self, read: Callable[[], float]) -> None:
+    def __init__(self, read: Callable[[], float | None]) -> None:
         self._read = read
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
-        yield "", {}, self._read()
+        value = self._read()
+        if value is not None:
+            yield "", {}, value
 
 
 class Series:
@@ -278,11 +280,11 @@ class Instruments(Collector):
         self._add(name, "counter", counter, labels)
         return counter
 
-    def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
+    def gauge(self, name: str, read: Callable[[], float | None], kind: str = "gauge", **labels: str) -> None:
         """Add a gauge, whose number is read when metrics are exported.
 
         :param name: name of the exported metric.
-        :param read: returns the number; called in the thread that exports metrics.
+        :param read: returns the number, or None while it is not known; called in the thread that exports metrics.
         :param kind: type of the exported metric.  As in Apache BookKeeper, it is ``counter`` for some numbers, such as
             lengths of queues, that can decrease.
         """

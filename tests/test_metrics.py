@@ -33,7 +33,7 @@ CAPTURED_AUTORECOVERY = _CAPTURED / "autorecovery.txt"
 OF_COPIES = re.compile(r"auditor_(NUM_(BYTES|ENTRIES)_(READ|WRITTEN)|(READ|WRITE)_DATA_LATENCY)")
 """Apache's auditor has the replicator that its worker has, and never copies."""
 OURS_ALONE = re.compile(
-    r".*_ms$|bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_(ledger|journal)_dir_usage|throttle_|"
+    r".*_ms$|bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_(ledger|journal)_dir_usage|bookie_ledger_dir_usable|throttle_|"
     r"bookie_compacted_bytes|bookie_flush_without_space|bookie_undeleted_ledgers"
 )
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
@@ -140,6 +140,17 @@ class NameTests(SynchronousTestCase):
         self.assertIn("bookie_ledger_dir__bk_b1_ledgers_usage 25.0\n", self.text)
         self.assertIn('bookie_ledger_dir_usage{ledgerDir="/bk/b1/ledgers"} 25.0\n', self.text)
         self.assertIn('bookie_journal_dir_usage{journalIndex="0",journalDir="/bk/j"} 25.0\n', self.text)
+
+    def test_gone_directory(self) -> None:
+        """A directory that cannot be measured has no usage, and is not usable; the others are."""
+        instruments = Instruments()
+        DiskMetrics(instruments, ["/a", "/b"], [], lambda path: None if path == "/a" else 0.5, lambda: 1)
+        text = render(new_registry(instruments)).decode()
+        found = sorted(line for line in text.splitlines() if not line.startswith("#"))
+        usable = [f'bookie_ledger_dir_usable{{ledgerDir="/{name}"}} {value}' for name, value in (("a", 0), ("b", 1))]
+        usage = ["bookie_ledger_dir__b_usage 50.0", 'bookie_ledger_dir_usage{ledgerDir="/b"} 50.0']
+        counts = ["bookie_ledger_num_dirs 2", "bookie_ledger_writable_dirs 1"]
+        self.assertEqual(found, sorted([*usable, *usage, *counts]))
 
     def test_usage_of_entry_logs(self) -> None:
         """Entry logs are counted by the tenth of their bytes that is live, each once."""

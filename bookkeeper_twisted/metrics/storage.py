@@ -78,13 +78,14 @@ class DiskMetrics:
 
     :param directories: paths of the ledger directories.
     :param journals: paths of the journal directories.
-    :param used: returns the used share of the disk of a directory, from 0 to 1, as measured by the last check.
+    :param used: returns the used share of the disk of a directory, from 0 to 1, as measured by the last check; None if
+        the directory could not be measured, and then its usage is not exported.
     :param writable: returns the number of writable ledger directories.
     """
 
     def __init__(
         self, instruments: Instruments, directories: Sequence[str], journals: Sequence[str],
-        used: Callable[[str], float], writable: Callable[[], float],
+        used: Callable[[str], float | None], writable: Callable[[], float],
     ) -> None:  # fmt: skip
         instruments.gauge("bookie_ledger_writable_dirs", writable)
         instruments.gauge("bookie_ledger_num_dirs", lambda: len(directories))
@@ -92,10 +93,16 @@ class DiskMetrics:
             percent = partial(_percent, used, directory)
             instruments.gauge(f"bookie_ledger_dir_{_NO_NAME.sub('_', directory)}_usage", percent)
             instruments.gauge("bookie_ledger_dir_usage", percent, ledgerDir=directory)
+            instruments.gauge("bookie_ledger_dir_usable", partial(_is_usable, used, directory), ledgerDir=directory)
         for index, directory in enumerate(journals):
             percent = partial(_percent, used, directory)
             instruments.gauge("bookie_journal_dir_usage", percent, journalIndex=str(index), journalDir=directory)
 
 
-def _percent(used: Callable[[str], float], directory: str) -> float:
-    return 100 * used(directory)
+def _percent(used: Callable[[str], float | None], directory: str) -> float | None:
+    share = used(directory)
+    return None if share is None else 100 * share
+
+
+def _is_usable(used: Callable[[str], float | None], directory: str) -> int:
+    return int(used(directory) is not None)

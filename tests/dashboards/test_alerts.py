@@ -16,6 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "metrics.rst"
 _MINUTES = 480
 _B1, _B2 = 'job="bookie",instance="b1"', 'job="bookie",instance="b2"'
 _DISK = f'bookie_ledger_dir_usage{{{_B1},ledgerDir="/l"}}'
+_USABLE = f'bookie_ledger_dir_usable{{{_B1},ledgerDir="/l"}}'
 _JOURNAL_DISK = f'bookie_journal_dir_usage{{{_B1},journalDir="/j",journalIndex="0"}}'
 _FAILED_ADDS = f'bookkeeper_server_ADD_ENTRY_REQUEST_count{{{_B1},success="false"}}'
 _FAILED_FLUSHES = f'bookie_flush_count{{{_B1},success="false"}}'
@@ -32,6 +33,7 @@ HEALTHY = {
     f"bookie_SERVER_STATUS{{{_B1}}}": "1x480",
     f"bookie_SERVER_STATUS{{{_B2}}}": "1x480",
     _DISK: "70+0.005x480",
+    _USABLE: "1x480",
     _JOURNAL_DISK: "40x480",
     _FAILED_FLUSHES: "3x480",
     _FAST: "0+1000x480",
@@ -74,6 +76,7 @@ FAULTS = (
     Fault("BookieDown", f"up{{{_B1}}}", "1x29 0x450", 31, 32),
     Fault("BookieReadOnly", f"bookie_SERVER_STATUS{{{_B2}}}", "1x29 0x450", 34, 35),
     Fault("BookieNotRegistered", f"bookie_SERVER_STATUS{{{_B2}}}", "1x29 -1x450", 34, 35),
+    Fault("LedgerDirectoryGone", _USABLE, "1x29 0x450", 31, 32),
     Fault("LedgerDiskFullInADay", _DISK, "70x29 70+0.05x450", 209, 210),
     Fault("JournalDiskAlmostFull", _JOURNAL_DISK, "40x29 91x450", 39, 40),
     Fault("CheckpointsFail", _FAILED_FLUSHES, "3x29 3+1x450", 34, 40),

@@ -42,6 +42,20 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._space",
     ),
     Plant(
+        "a directory that is gone keeps its last usage", "bookie/lifecycle/disk_monitor.py",
+        "self._used[directory] = None", "pass", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
+    ),
+    Plant(
+        "where a directory is gone, the log says that space is short", "bookie/lifecycle/disk_monitor.py",
+        '", and ".join(f"{path} cannot be used: {text}" for path, text in self.unusable.items())',
+        '"less than minUsableSizeForHighPriorityWrites is free"', ["tests.bookie.lifecycle.test_service_disks"],
+        where="DiskState.shortage",
+    ),
+    Plant(
+        "a directory that is gone is usable for an alert", "metrics/storage.py",
+        "used(directory) is not None", "True", ["tests.test_metrics"], where="_is_usable",
+    ),
+    Plant(
         "a compaction that failed counts as one", "bookie/maintenance/garbage_collector.py",
         "failures == self.state.failures or self._work_done().compacted > compacted", "True",
         ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector._compact_as",

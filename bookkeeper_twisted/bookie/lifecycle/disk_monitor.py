@@ -63,6 +63,13 @@ class DiskState:
     text: str = ""
     full_disks: tuple[str, ...] = ()
 
+    @property
+    def shortage(self) -> str:
+        """The reason why adds of high priority are refused, if ``has_reserve`` is False."""
+        if self.unusable:
+            return ", and ".join(f"{path} cannot be used: {text}" for path, text in self.unusable.items())
+        return "less than minUsableSizeForHighPriorityWrites is free"
+
 
 class DiskMonitor:
     """A monitor that checks the disks at intervals and on demand.
@@ -90,7 +97,7 @@ class DiskMonitor:
         self._full = [False] * len(directories)
         self.unusable: Mapping[str, str] = {}
         self._logged: dict[str, str] = {}
-        self._used: dict[str, float] = {}
+        self._used: dict[str, float | None] = {}
         self._history = {directory: history() for directory in (*directories, *journals)}
         self._looking = False
         self._timer = LoopingCall(self.look)
@@ -116,17 +123,18 @@ class DiskMonitor:
         if self._timer.running:
             self._timer.stop()
 
-    def used(self, directory: str) -> float:
+    def used(self, directory: str) -> float | None:
         """Return the used share of the disk of a ledger or journal ``directory`` at the last check.
 
-        :returns: from 0 to 1; 0 before the first check.
+        :returns: from 0 to 1; 0 before the first check; None if the directory was missing or unreadable.
         """
         return self._used.get(directory, 0.0)
 
     @property
     def n_writable(self) -> int:
-        """Return the number of ledger directories whose disks were not full at the last check."""
-        return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
+        """Return the number of ledger directories that were usable at the last check, and whose disks were not full."""
+        shares = [self.used(directory) for directory in self._directories]
+        return sum(share is not None and share <= self._thresholds.full for share in shares)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
         """Measure the total and free bytes of each ledger directory's disk."""
@@ -231,6 +239,8 @@ class DiskMonitor:
         for directory, (_, _, inodes) in zip((*self._directories, *self._journals), found, strict=True):
             self._say_inodes(directory, *inodes)
         for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
+            if text:
+                self._used[directory] = None
             if self._is_new(f"{directory} is usable", text) and text:
                 self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
         self.unusable = {d: text for d, text in zip(self._directories, wrong, strict=True) if text}

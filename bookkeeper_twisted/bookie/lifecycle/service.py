@@ -463,7 +463,7 @@ class BookieService(Service):
 
     def _disks_seen(self, disks: DiskState) -> None:
         assert self._registration is not None
-        why = FAILED if self._flush_fails else "less than minUsableSizeForHighPriorityWrites is free"
+        why = FAILED if self._flush_fails else disks.shortage
         self._registration.set_high_priority(disks.has_reserve and not self._flush_fails, why)
         if disks.lost_journals:  # stop, because records acknowledged from now on would be lost
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))

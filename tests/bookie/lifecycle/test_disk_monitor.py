@@ -246,7 +246,7 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
 
     def test_used(self) -> None:
-        """The use of each disk is known, also of a journal's; of one that cannot be read, what was known stays."""
+        """The use of each disk is known, also of a journal's; it is unknown while the directory is gone."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
         self.assertEqual(self.monitor.used("j"), 0)
@@ -254,8 +254,14 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual([self.monitor.used(path) for path in ("a", "b", "j")], [0.75, 1 - 0.7, 0.6])
         self.disks.by_path["j"] = None
         self.assertEqual(self.check(25).lost_journals, ("j: [Errno 5] Input/output error",))
-        self.assertEqual(self.monitor.used("j"), 0.6)
+        self.assertIsNone(self.monitor.used("j"))
         self.assertEqual(self.monitor.n_writable, 2)
+        self.disks.names["b"] = []
+        self.check(25)
+        self.assertEqual(([self.monitor.used(path) for path in "ab"], self.monitor.n_writable), ([0.75, None], 1))
+        self.disks.names["b"] = ["VERSION"]
+        self.check(25)
+        self.assertEqual(([self.monitor.used(path) for path in "ab"], self.monitor.n_writable), ([0.75, 1 - 0.7], 2))
 
     def test_logged_once(self) -> None:
         """Each state of a directory is logged once, with its path: almost full, full, space again."""

@@ -55,11 +55,17 @@ class DirectoryTests(StepTestCase):
         """A ledger directory that is gone makes the bookie read-only, for recovery adds too, until it is back."""
         service, executor = self.start(disk_check_interval=1000)
         self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/l/"), times=3)
-        self.world.reactor.advance(1)
-        self.settle(executor)
+        with capturedLogs() as events:
+            self.world.reactor.advance(1)
+            self.settle(executor)
         self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
         assert service.engine is not None
         self.assertFalse(service.engine.bookie.mode.high_priority)
+        refused = [text for text in map(str, map(formatEvent, events)) if text.startswith("recovery adds")]
+        self.assertEqual(
+            refused, ["recovery adds are refused while the bookie is read-only: /l/current cannot be used: [Errno 2] "
+                      "ENOENT: '/l/current'"]
+        )  # fmt: skip
         self.assertEqual(service.admin.state().reasons, ("the ledger directory /l cannot be used",))
         self.world.disk.heal()
         self.world.reactor.advance(1)
@@ -74,12 +80,16 @@ class DirectoryTests(StepTestCase):
             flush_interval=1000, disk_check_interval=1_000_000, min_usable_size_for_high_priority_writes=1000
         )
         assert service.engine is not None
-        for free, state in ((4, (True, True)), (0, (True, False)), (90, (False, True))):
-            self.patch(self.world.disk, "usage", lambda path, free=free: (100 << 40, free << 40))
-            self.world.reactor.advance(1)
-            self.settle(executor)
-            mode = service.engine.bookie.mode
-            self.assertEqual((mode.read_only, mode.high_priority), state, service.admin.state().reasons)
+        with capturedLogs() as events:
+            for free, state in ((4, (True, True)), (0, (True, False)), (90, (False, True))):
+                self.patch(self.world.disk, "usage", lambda path, free=free: (100 << 40, free << 40))
+                self.world.reactor.advance(1)
+                self.settle(executor)
+                mode = service.engine.bookie.mode
+                self.assertEqual((mode.read_only, mode.high_priority), state, service.admin.state().reasons)
+        refused = [text for text in map(str, map(formatEvent, events)) if text.startswith("recovery adds are refused")]
+        self.assertEqual([text.partition(": ")[2] for text in refused],
+                         ["less than minUsableSizeForHighPriorityWrites is free"])  # fmt: skip
 
     def test_which_disk_is_full(self) -> None:
         """The reason says which disk is full; when another one is full instead, the bookie is not writable between."""
