@@ -74,7 +74,7 @@ class Answer:
 class ApiRequest:
     """An HTTP request of the API: the parts of it that handlers use.
 
-    :ivar parameters: parameters of the query string; if a parameter occurs several times, its last value.
+    :ivar parameters: parameters of the query string, each of which is there once.
     :ivar peer: address of the client, for log lines.
     :ivar principal: the identity that the client has proven.
     """
@@ -286,7 +286,10 @@ class ApiPage(Resource):
         access = request.site.access() if isinstance(request.site, BoundedSite) else None
         if access is not None and action is not None:
             handler = partial(_if_permitted, handler, access, action)
-        asked = api_request_of(request)
+        try:
+            asked = api_request_of(request)
+        except IncorrectParameterError as error:
+            return begin_answer(request, Answer(str(error), 400))
         answering = Deferred.fromCoroutine(handler(asked))
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         if request.method in _CHANGING:
@@ -368,11 +371,16 @@ def _finish(answer: Answer, request: Request) -> None:
 
 
 def api_request_of(request: Request) -> ApiRequest:
-    """Return the parameters, body, client address and principal of a ``request``, for its handler."""
-    parameters = {
-        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
-        for name, values in (request.args or {}).items()
-    }
+    """Return the parameters, body, client address and principal of a ``request``, for its handler.
+
+    :raises IncorrectParameterError: the query string has a parameter several times; which value is meant is not known.
+    """
+    parameters: dict[str, str] = {}
+    for raw, values in (request.args or {}).items():
+        name = raw.decode("utf-8", "replace")
+        if len(values) > 1 or name in parameters:
+            raise IncorrectParameterError(f"{_shown('', name)} is given several times: it should be given once")
+        parameters[name] = values[0].decode("utf-8", "replace")
     body = request.content.read() if request.content is not None else b""
     return ApiRequest(parameters, body, peer_name(request.getClientAddress()), principal_of(request))
 

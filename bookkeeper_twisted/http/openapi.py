@@ -9,17 +9,18 @@ from .routes import ANY_METHOD, JSON, TEXT, Access, Parameter, Route, routed
 _METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 """The HTTP methods that the OpenAPI document contains.  HEAD is left out, because it has the same answers as GET."""
 
-_OF_ALL, _OF_BODIES = (403, 421), (413,)
+_OF_ALL, _OF_BODIES = (400, 403, 421), (413,)
 """Statuses that any operation may answer with, and statuses of operations with a body.
 
-The server answers with 403 if a page of another web site has sent the request, with 421 if it does not accept the
-header ``Host``, and with 413 if the body is too long.
+The server answers with 400 if the query string has a parameter several times, with 403 if a page of another web site
+has sent the request, with 421 if it does not accept the header ``Host``, and with 413 if the body is too long.
 """
 
 _ABOUT = (
     "The operations of this server.  HEAD is answered where GET is.  If the server checks its requests, x-access says "
     "who may ask for an operation: anyone, any principal, or an administrator.  A request with a Host that is not "
-    "accepted is answered with 421, one with a body above 64 KiB with 413."
+    "accepted is answered with 421, one with a body above 64 KiB with 413, and one that has a parameter several times "
+    "with 400."
 )
 _SCHEMES: Mapping[str, Mapping[str, str]] = {
     "token": {"type": "http", "scheme": "bearer"},

@@ -87,11 +87,11 @@ class AccessTests(HttpCase):
         for method, path, question in (
             ("GET", "ledger/read?ledger_id=7", (P.READ, 7)), ("HEAD", "ledger/read?ledger_id=8", (P.READ, 8)),
             ("DELETE", "ledger/delete?ledger_id=7", (P.DELETE, 7)), ("GET", "bookie/sanity", (P.ADMIN_GET, None)),
-            ("GET", "ledger/read?ledger_id=7&ledger_id=9", (P.READ, 9)),
         ):  # fmt: skip
             self.assertEqual(self.ask(f"/api/v1/{path}", method).status, 403)
             self.assertEqual(self.fake.asked[-1][1:], question)
-        self.assertEqual(self.ask("/api/v1/ledger/read?ledger_id=x").status, 400)
+        for query in ("ledger_id=x", "ledger_id=7&ledger_id=9"):
+            self.assertEqual(self.ask(f"/api/v1/ledger/read?{query}").status, 400)
         self.assertEqual(self.connected, [])
 
     def test_reading_pages(self) -> None:

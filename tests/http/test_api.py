@@ -73,13 +73,22 @@ class PageTests(HttpCase):
     def test_parameters(self) -> None:
         """Numbers and flags of the query; a text that is no number is refused."""
         self.assertEqual(self.ask("/").body, "7 False")
-        self.assertEqual(self.ask("/?n=1&n=2&f=true").body, "2 True")
+        self.assertEqual(self.ask("/?n=2&f=true").body, "2 True")
         for text in ("x", "1_0", "%D9%A1%D9%A0", "+%D9%A1", "%201", "0x1", "1.0", "", "-", "9" * 5000, str(1 << 63)):
             with self.subTest(text[:9]):
                 self.assertEqual(self.ask(f"/?n={text}").status, 400)
         self.assertEqual(self.ask("/?n=-012").body, "-12 False")
         self.assertEqual(self.ask(f"/?n={(1 << 63) - 1}").body, f"{(1 << 63) - 1} False")
         self.assertLess(len(self.ask("/?n=" + "x" * 5000).body), 200)
+
+    def test_several_values(self) -> None:
+        """A parameter that is given several times is refused with its name, whatever its values."""
+        for query, name in (("n=1&n=2", "n"), ("f=true&n=1&n=1", "n"), ("x=&x=", "x"), ("%C3=1&%C4=1", "\ufffd")):
+            for method in ("GET", "DELETE"):
+                answer = self.ask(f"/?{query}", method)
+                text = f"{name} is given several times: it should be given once"
+                self.assertEqual((answer.status, answer.body), (400, text))
+        self.assertLess(len(self.ask(f"/?{'x' * 500}=1&{'x' * 500}=2").body), 200)
 
     def test_changes_are_logged(self) -> None:
         """A line says who has changed something; not if it was refused, and not if the operation says more."""

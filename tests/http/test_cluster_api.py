@@ -138,6 +138,8 @@ class ClusterApiTests(HttpCase):
         status, body = captured("ledger-delete-missing-arg")
         missing = self.ask("/api/v1/ledger/delete", "DELETE")
         self.assertEqual((missing.status, missing.body), (status, body))
+        self.assertEqual(self.ask(f"/api/v1/ledger/delete?ledger_id=7&ledger_id={ledger_id}", "DELETE").status, 400)
+        self.assertIn(str(ledger_id), self.json("ledger/list"))
         with capturedLogs() as events:
             answer = self.ask(f"/api/v1/ledger/delete?ledger_id={ledger_id}", "DELETE")
         self.assertIn(f"info: ledger {ledger_id} was deleted over HTTP by 192.168.1.1:54321", lines(events))

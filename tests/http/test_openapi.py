@@ -171,10 +171,10 @@ class DocumentTests(DescribedCase):
         open_to_all = Route("GET", "/y", "y", access=Access.ANYONE, content=TEXT)
         found: Any = openapi_document([route, open_to_all, Route(ANY_METHOD, "/y", "y")])["paths"]
         self.assertEqual(found["/y"]["get"]["security"], [{}])
-        self.assertEqual(sorted(found["/y"]["get"]["responses"]), ["200", "403", "421", "500"])
+        self.assertEqual(sorted(found["/y"]["get"]["responses"]), ["200", "400", "403", "421", "500"])
         self.assertEqual(found["/y"]["post"]["x-access"], "administrator")
         self.assertEqual(found["/x"]["put"]["security"], [{"token": []}, {"certificate": []}])
-        self.assertEqual(sorted(found["/x"]["put"]["responses"]), ["200", "401", "403", "413", "421", "500"])
+        self.assertEqual(sorted(found["/x"]["put"]["responses"]), ["200", "400", "401", "403", "413", "421", "500"])
 
     def test_bodies(self) -> None:
         """A body is required if one of its members is."""

@@ -62,6 +62,15 @@ class ParameterTests(HttpCase):
                 others = [each for each in route.parameters if each.required and each is not parameter]
                 yield route, parameter, "".join(f"&{each.name}=7" for each in others)
 
+    def test_several_values(self) -> None:
+        """No operation takes a parameter that is given several times, those with Apache's paths not either."""
+        for route in ROUTES:
+            for parameter in route.parameters:
+                value = {"integer": "1", "boolean": "true"}.get(parameter.kind, "x")
+                answer = self.ask(f"{route.path}?{parameter.name}={value}&{parameter.name}={value}", route.method)
+                text = f"{parameter.name} is given several times: it should be given once"
+                self.assertEqual((answer.status, answer.body), (400, text), route)
+
     def test_nonsense(self) -> None:
         """No number, a number below the least, and a word that is no choice, are refused."""
         for route, parameter, others in self.cases():

@@ -22,6 +22,10 @@ PLANTS = (
         'answer.body.encode(errors="backslashreplace")', "answer.body.encode()", _ASKED, where="begin_answer",
     ),
     Plant(
+        "of several values of a parameter one is taken", _API,
+        "len(values) > 1 or name in parameters", "False", _ASKED, where="api_request_of",
+    ),
+    Plant(
         "a handler that was cancelled does not answer", _API,
         'return Answer("Service Unavailable", 503)', "failure.raiseException()", _ASKED, where="ApiPage._failed",
     ),
