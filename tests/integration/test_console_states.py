@@ -424,6 +424,18 @@ class ConsoleStatesTests(TestCase):
         views = self.visit.driver.find_elements("css selector", "#replicas summary")
         self.assertEqual([each.text for each in views], ["text", "hex"])
 
+    async def test_asking(self) -> None:
+        """While a bookie does not answer, the page of an entry says which ones are asked."""
+        await deferToThread(self._asking)
+
+    def _asking(self) -> None:
+        found = {"ensemble": 3, "writeQuorum": 2, "segments": [[0, ["a", "b", "c"]], ["8", ["d", "e", "f"]]]}
+        self.given({"work": None}, **{"ledger?": found, "entry?": ""})
+        self.visit.home()
+        for entry_id, said in ((5, "asking c, a;"), (9, "asking d, e;"), (8, "asking f, d;")):
+            self.visit.driver.execute_script(f"location.hash = '#/entry?ledger=7&entry={entry_id}'")
+            self.visit.wait("#replicas", said)
+
     async def test_many_events(self) -> None:
         """Of too many events, the page shows those next to the asked time, says how many it leaves out."""
         for number in range(700):

@@ -225,7 +225,7 @@ class LedgerPages:
         may_lack = entry_id >= metadata.segments[-1].first_entry_id
         if metadata.closed:
             may_lack = entry_id > metadata.last_entry_id
-        found = {"ledger": ledger_id, "entry": entry_id, **compared(replicas, may_lack=may_lack)}
+        found = {"ledger": ledger_id, "entry": entry_id, **compared(replicas, metadata.digest_type, may_lack=may_lack)}
         if metadata.closed and may_lack:
             end = "has no entry" if is_empty(metadata) else f"ends with entry {metadata.last_entry_id}"
             found |= {"verdict": f"there is no entry {entry_id}: the ledger is closed and {end}", "level": "unknown"}

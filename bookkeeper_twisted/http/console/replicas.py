@@ -8,11 +8,13 @@ import attrs
 from ...codec.digest import Digester
 from ...errors import BookieIOError, BookKeeperError, DigestMatchError, NoSuchEntryError, NoSuchLedgerError
 from ...ledger.schedule import Schedule
-from ...model import MAX_ENTRY_ID, LedgerMetadata
+from ...model import MAX_ENTRY_ID, DigestType, LedgerMetadata
 
 _OK = "ok"
 _DAMAGED, _MISSING, _UNKNOWN = "damaged", "missing", "unknown"
 _LEVELS = {_OK: "good", _DAMAGED: "bad", _MISSING: "bad", _UNKNOWN: "unknown"}
+_UNCHECKED = "no checksum"
+"""The verdict of a digest of the type ``DUMMY``; only the ids in the header of the entry were verified."""
 _SIZE_WORD = 4
 """Length of the size field in front of an entry in an entry log; a reply to a read does not contain this field."""
 
@@ -95,13 +97,14 @@ def judged(
     return Replica(bookie_id, _OK, _OK, bytes(entry.data), entry.last_add_confirmed, entry.length)
 
 
-def compared(replicas: Sequence[Replica], *, may_lack: bool = False) -> Mapping[str, object]:
+def compared(replicas: Sequence[Replica], digest: DigestType, *, may_lack: bool = False) -> Mapping[str, object]:
     """Compare the replicas of an entry, and return the result as a JSON object.
 
     If valid replicas differ, all are compared with the content that most of them have.  A replica whose payload
     differs has the offset of the first different byte in its member ``differsAt``.
 
     :param replicas: the answers of all bookies of the entry's write set.
+    :param digest: type of the ledger's digest.  With ``DUMMY``, a damaged replica cannot be told from an intact one.
     :param may_lack: whether a bookie may rightly not have the entry, as it may not be written yet.
     :returns: the ``verdict`` as text, whether all are the ``same``, the ``replicas`` as rows, and the ``level`` of the
         verdict: ``good``, ``bad``, or ``unknown`` if what is known proves neither.
@@ -109,45 +112,101 @@ def compared(replicas: Sequence[Replica], *, may_lack: bool = False) -> Mapping[
     valid = [each for each in replicas if each.verdict == _OK]
     alike = Counter([each.content for each in valid])
     whole = max(valid, key=lambda each: alike[each.content], default=None)
-    rows = [_row(each, whole, may_lack) for each in replicas]
+    is_open = whole is not None and len(alike) > 1 and 2 * alike[whole.content] <= len(valid)
+    rows = [_row(each, whole, may_lack, is_open) for each in replicas]
     same = sum(row["same"] is True for row in rows)
     unknown = [each.bookie for each in replicas if each.outcome == _UNKNOWN]
     lacking = [each.bookie for each in replicas if each.outcome == _MISSING and may_lack]
     bad = [
-        each.bookie for each, row in zip(replicas, rows, strict=True)
+        each for each, row in zip(replicas, rows, strict=True)
         if row["same"] is not True and each.bookie not in (*unknown, *lacking)
     ]  # fmt: skip
     parts = []
     if bad and not valid:
         parts.append("no replica is valid" if len(bad) == len(rows) else "no replica that could be read is valid")
+    elif is_open or (digest is DigestType.DUMMY and len(alike) > 1):
+        parts += _unproved(bad, len(alike), len(rows), digest, is_open)
     elif bad:
-        parts.append(f"{_of(bad, rows)} replicas are missing, damaged or different: {', '.join(bad)}")
+        parts.append(f"{_of(bad, rows)} replicas are missing, damaged or different: {_named(bad)}")
     elif valid:
-        parts.append(f"{'all' if same == len(rows) else f'{same} of'} {len(rows)} replicas are the same")
+        which = "all" if same == len(rows) else f"{same} of"
+        parts.append(f"{which} {len(rows)} replicas are the same, as the bookies answer now")
     if lacking:
         parts.append(f"{_of(lacking, rows)} bookies do not have the entry, which may not be written yet")
     if unknown:
         parts.append(f"{_of(unknown, rows)} replicas could not be asked for: {', '.join(unknown)}")
     level = "bad" if bad else "good" if rows and same == len(rows) else "unknown"
+    if digest is DigestType.DUMMY:
+        for row in rows:
+            if row["verdict"] == _OK:
+                row |= {"verdict": _UNCHECKED, "level": row["level"] if len(alike) == 1 else "unknown"}
     return {"verdict": "; ".join(parts), "same": level == "good", "level": level, "replicas": rows}
+
+
+def _unproved(
+    bad: Sequence[Replica], ways: int, count: int, digest: DigestType, is_open: bool
+) -> list[str]:  # fmt: skip
+    """Return the verdict on replicas that differ although their digests are valid.
+
+    :param bad: all replicas if ``is_open``; else those that differ from the majority, are missing or damaged.
+    :param ways: number of different contents of valid replicas.
+    :param count: number of replicas.
+    :param is_open: whether no more than half of the valid replicas are the same.
+    """
+    differing, lost = ([each for each in bad if (each.verdict == _OK) is is_valid] for is_valid in (True, False))
+    if is_open:
+        cause = f"{digest.name} has no checksum, so " if digest is DigestType.DUMMY else ""
+        parts = [f"the replicas differ in {ways} ways; {cause}which is right is not known"]
+    else:
+        parts = [f"{len(differing)} of {count} replicas differ from the majority: {_named(differing)}; "
+                 f"{digest.name} has no checksum, so the majority may be wrong"]  # fmt: skip
+    if lost:
+        parts.append(f"{len(lost)} of {count} replicas are missing or damaged: {_named(lost)}")
+    return parts
+
+
+def _named(replicas: Sequence[Replica]) -> str:
+    return ", ".join([each.bookie for each in replicas])
 
 
 def _of(some: Sequence[object], rows: Sequence[object]) -> str:
     return f"{len(some)} of {len(rows)}"
 
 
-def _row(replica: Replica, whole: Replica | None, may_lack: bool) -> dict[str, object]:
+def _row(replica: Replica, whole: Replica | None, may_lack: bool, is_open: bool) -> dict[str, object]:
     row: dict[str, object] = {
-        "bookie": replica.bookie, "verdict": replica.verdict, "same": None, "differsAt": None, "size": None,
-        "lac": replica.lac, "length": replica.length, "hex": None,
+        "bookie": replica.bookie, "verdict": replica.verdict, "same": None, "difference": "", "differsAt": None,
+        "size": None, "lac": replica.lac, "length": replica.length, "hex": None,
         "level": "unknown" if replica.outcome == _MISSING and may_lack else _LEVELS[replica.outcome],
     }  # fmt: skip
     if replica.data is not None:
         row |= {"size": len(replica.data), "hex": replica.data[:MOST_SHOWN].hex()}
         if whole is not None and whole.data is not None:
             at = _first_difference(whole.data, replica.data)
-            row |= {"same": replica.verdict == _OK and replica.content == whole.content, "differsAt": at}
+            is_same = replica.verdict == _OK and replica.content == whole.content
+            row |= {"same": None if is_open else is_same, "differsAt": at}
+            row["difference"] = _difference(replica, whole, at, is_open)
     return row
+
+
+def _difference(replica: Replica, whole: Replica, at: int | None, is_open: bool) -> str:
+    """Return which parts of a replica are those of the replica ``whole``, for an operator.
+
+    :param at: offset of the first different byte of the payload; None if there is none.
+    :param is_open: whether ``whole`` need not be the right one, so that its bookie must be named.
+    """
+    parts = [] if at is None else [f"from byte {at} on"]
+    if replica.verdict == _OK:
+        fields = (("LAC", replica.lac, whole.lac), ("length", replica.length, whole.length))
+        parts += [name for name, one, other in fields if one != other]
+    elif not parts:
+        parts.append("header or digest")
+    differs = " and ".join(parts)
+    if is_open:
+        return f"not as {whole.bookie}: {differs}" if parts else f"as {whole.bookie}"
+    if not parts:
+        return "yes"
+    return f"payload, yes; {differs}, no" if at is None else f"no, {differs}"
 
 
 def _first_difference(one: bytes, other: bytes) -> int | None:

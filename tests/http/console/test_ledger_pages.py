@@ -152,7 +152,8 @@ class LedgerTests(ConsoleClusterCase):
         """An entry that is the same everywhere says so, with its payload and the verdict of each digest."""
         ledger_id = self.ledger(b"one", b"two")
         found = self.json(f"entry?ledger_id={ledger_id}&entry_id=1")
-        self.assertEqual((found["verdict"], found["same"]), ("all 2 replicas are the same", True))
+        self.assertEqual((found["verdict"], found["same"]), (
+            "all 2 replicas are the same, as the bookies answer now", True))
         bookies = self.bookies_of(ledger_id)
         self.assertEqual([row["bookie"] for row in found["replicas"]], [bookies[1], bookies[2]])
         for row in found["replicas"]:

@@ -15,7 +15,7 @@ from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Se
 from bookkeeper_twisted.testing.sealing import sealed
 
 _PAYLOAD = bytes(range(100))
-_BAD = "replicas are missing, damaged or different"
+_SAME, _BAD = "replicas are the same, as the bookies answer now", "replicas are missing, damaged or different"
 
 
 class LiveReplicasTests(SynchronousTestCase):
@@ -50,7 +50,8 @@ class LiveReplicasTests(SynchronousTestCase):
 class ComparisonTests(SynchronousTestCase):
     """Entry 7 of ledger 3 on several bookies."""
 
-    digester = Digester(DigestType.CRC32C, b"")
+    digest = DigestType.CRC32C
+    digester = Digester(digest, b"")
 
     def stored(self, payload: bytes = _PAYLOAD, lac: int = 6) -> bytes:
         """Return an entry as a valid replica has it."""
@@ -59,7 +60,7 @@ class ComparisonTests(SynchronousTestCase):
     def compare(self, *stored: bytes | BookKeeperError) -> tuple[object, list[tuple[object, object]]]:
         """Return the verdict, and for each replica whether it is the same, and where its payload differs."""
         replicas = [judged(f"b{number}", each, self.digester, 3, 7) for number, each in enumerate(stored)]
-        found = compared(replicas)
+        found = compared(replicas, self.digest)
         rows: list[dict[str, object]] = found["replicas"]  # type: ignore[assignment]
         return found["verdict"], [(row["same"], row["differsAt"]) for row in rows]
 
@@ -72,7 +73,7 @@ class ComparisonTests(SynchronousTestCase):
     def test_same(self) -> None:
         """Valid replicas with the same payload, LAC and length are the same."""
         self.assertEqual(self.compare(self.stored(), self.stored()),
-                         ("all 2 replicas are the same", [(True, None)] * 2))
+                         (f"all 2 {_SAME}", [(True, None)] * 2))
         self.assertEqual(self.compare(self.stored(), self.stored(lac=5), self.stored())[1],
                          [(True, None), (False, None), (True, None)])
 
@@ -96,7 +97,7 @@ class ComparisonTests(SynchronousTestCase):
     def judge(self, *stored: bytes | BookKeeperError, may_lack: bool = False) -> tuple[object, ...]:
         """Return the verdict, its level, and the levels of the replicas."""
         replicas = [judged(f"b{number}", each, self.digester, 3, 7) for number, each in enumerate(stored)]
-        found = compared(replicas, may_lack=may_lack)
+        found = compared(replicas, self.digest, may_lack=may_lack)
         rows: list[dict[str, object]] = found["replicas"]  # type: ignore[assignment]
         return found["verdict"], found["level"], [row["level"] for row in rows]
 
@@ -105,7 +106,7 @@ class ComparisonTests(SynchronousTestCase):
         down = BookieHandleNotAvailableError("no connection to b1")
         unknown = "could not be asked for"
         self.assertEqual(self.judge(self.stored(), down), (
-            f"1 of 2 replicas are the same; 1 of 2 replicas {unknown}: b1", "unknown", ["good", "unknown"]))
+            f"1 of 2 {_SAME}; 1 of 2 replicas {unknown}: b1", "unknown", ["good", "unknown"]))
         self.assertEqual(self.judge(down, down),
                          (f"2 of 2 replicas {unknown}: b0, b1", "unknown", ["unknown", "unknown"]))
         self.assertEqual(self.judge(NoSuchEntryError(3, 7), down), (
@@ -118,7 +119,54 @@ class ComparisonTests(SynchronousTestCase):
         self.assertEqual(self.judge(*[NoSuchEntryError(3, 7)] * 2, may_lack=True),
                          (f"2 of 2 {lacking}", "unknown", ["unknown", "unknown"]))
         self.assertEqual(self.judge(self.stored(), NoSuchLedgerError(3), may_lack=True),
-                         (f"1 of 2 replicas are the same; 1 of 2 {lacking}", "unknown", ["good", "unknown"]))
+                         (f"1 of 2 {_SAME}; 1 of 2 {lacking}", "unknown", ["good", "unknown"]))
         self.assertEqual(self.judge(self.stored(), self.stored(), may_lack=True)[1], "good")
         self.assertEqual(self.judge(BookieIOError(3, 7), NoSuchEntryError(3, 7), may_lack=True)[1:],
                          ("bad", ["bad", "unknown"]))
+
+
+class WithoutChecksumTests(SynchronousTestCase):
+    """Entry 8 of ledger 3, whose digest is DUMMY."""
+
+    def compare(self, *found: bytes | tuple[int, int] | BookKeeperError) -> tuple[object, list[tuple[object, ...]]]:
+        """Return the verdict, and of each replica the digest's verdict, its level and the difference.
+
+        A replica is given as its payload, or as LAC and length of an entry whose payload is that of the others.
+        """
+        digester = Digester(DigestType.DUMMY, b"")
+        stored = [each if isinstance(each, BookKeeperError) else _made(digester, each) for each in found]
+        replicas = [judged(f"b{number}", each, digester, 3, 8) for number, each in enumerate(stored)]
+        answer = compared(replicas, DigestType.DUMMY)
+        rows: list[dict[str, object]] = answer["replicas"]  # type: ignore[assignment]
+        return answer["verdict"], [(row["verdict"], row["level"], row["difference"]) for row in rows]
+
+    def test_none_is_right(self) -> None:
+        """Without a majority of equal replicas, none is blamed, and none is the right one."""
+        unknown = "DUMMY has no checksum, so which is right is not known"
+        seen = [("no checksum", "unknown", text) for text in ("as b0", "not as b0: from byte 0 on",
+                                                              "not as b0: from byte 1 on")]  # fmt: skip
+        self.assertEqual(self.compare(b"eummy", b"dulmy", b"dummy")[0], f"the replicas differ in 3 ways; {unknown}")
+        self.assertEqual(self.compare(b"dummy", b"eummy"), (f"the replicas differ in 2 ways; {unknown}", seen[:2]))
+        self.assertEqual(self.compare(b"dummy", b"eummy", b"dhmmy")[1], seen)
+        self.assertEqual(self.compare(b"dummy", b"eummy", NoSuchEntryError(3, 8))[0],
+                         f"the replicas differ in 2 ways; {unknown}; 1 of 3 replicas are missing or damaged: b2")
+
+    def test_majority(self) -> None:
+        """What most replicas have is not proved to be right, but the others are named."""
+        checked = "no checksum"
+        self.assertEqual(self.compare(b"eummy", b"dummy", b"dummy"), (
+            "1 of 3 replicas differ from the majority: b0; DUMMY has no checksum, so the majority may be wrong",
+            [(checked, "unknown", "no, from byte 0 on"), *[(checked, "unknown", "yes")] * 2]))
+        self.assertEqual(self.compare(b"dummy", b"dummy"), (f"all 2 {_SAME}", [(checked, "good", "yes")] * 2))
+        self.assertEqual(self.compare(b"dummy", NoSuchEntryError(3, 8))[0], f"1 of 2 {_BAD}: b1")
+
+    def test_header(self) -> None:
+        """Of a replica whose header differs, the fields are named."""
+        for given, said in (((7, 9), "payload, yes; LAC, no"), ((8, 8), "payload, yes; length, no"),
+                            ((7, 8), "payload, yes; LAC and length, no")):  # fmt: skip
+            self.assertEqual([row[2] for row in self.compare((8, 9), given, (8, 9))[1]], ["yes", said, "yes"])
+
+
+def _made(digester: Digester, given: bytes | tuple[int, int]) -> bytes:
+    payload, lac, length = (given, 7, 5) if isinstance(given, bytes) else (b"dummy", *given)
+    return bytes(sealed(digester, 3, 8, lac, length - len(payload), [payload]).data[4:])

@@ -237,6 +237,13 @@ function askForEntry(ledgerId, entryId) {
   );
 }
 
+/** The bookies that have an entry, or should have it. */
+function writeSetOf(found, entryId) {
+  const at = BigInt(entryId),
+    [, bookies] = found.segments.findLast(([first]) => BigInt(first) <= at);
+  return Array.from({ length: found.writeQuorum }, (_, n) => bookies[Number((at + BigInt(n)) % BigInt(found.ensemble))]);
+}
+
 const LEVELS = { good: "good", bad: "bad", unknown: "warn" };
 
 export const entry = {
@@ -247,7 +254,13 @@ export const entry = {
     const place = h("div", { role: "status", id: "replicas" });
     root.append(askForEntry(ledgerId || "", entryId || "0"), place);
     if (ledgerId !== null && entryId !== null) {
-      place.textContent = "reading it from all of its bookies";
+      const asking = h("p", null, "reading it from all of its bookies");
+      place.append(asking);
+      get(`/api/v1/console/ledger?ledger_id=${encodeURIComponent(ledgerId)}`)
+        .then((found) => {
+          asking.textContent = `asking ${writeSetOf(found, entryId).join(", ")}; one that does not answer is waited for`;
+        })
+        .catch(() => {}); // the answer about the entry says why, too
       act(async () => {
         const found = await get(
           `/api/v1/console/entry?ledger_id=${encodeURIComponent(ledgerId)}&entry_id=${encodeURIComponent(entryId)}`,
@@ -260,17 +273,7 @@ export const entry = {
               ["bookie", (row) => row.bookie],
               ["digest", (row) => h("span", { class: LEVELS[row.level] }, row.verdict)],
               ["bytes", (row) => (row.size === null ? "" : count(row.size)), true],
-              [
-                "same",
-                (row) =>
-                  row.same === null
-                    ? ""
-                    : row.same
-                      ? "yes"
-                      : row.differsAt === null
-                        ? "payload, yes; LAC or length, no"
-                        : `no, from byte ${row.differsAt} on`,
-              ],
+              ["same", (row) => row.difference],
               ["LAC", (row) => row.lac ?? "", true],
               ["ledger bytes", (row) => row.length ?? "", true],
             ],
