@@ -4,7 +4,8 @@ One request reads the metadata of at most 500 ledgers.  Its answer contains the 
 continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import attrs
 from twisted.internet.defer import DeferredLock
@@ -12,7 +13,7 @@ from twisted.internet.defer import DeferredLock
 from ...authorization.interfaces import Permission
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...client.admin import BookKeeperAdmin
-from ...client.steps import for_each
+from ...client.steps import for_each, take
 from ...codec.digest import Digester
 from ...errors import (
     BookKeeperError,
@@ -27,7 +28,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
-from .marked_ledgers import mark_reason
+from .marked_ledgers import mark_reason, says_lost
 from .replicas import compared, is_empty, judged, live_replicas
 from .sources import exact
 
@@ -74,7 +75,7 @@ class LedgerFilter:
         """Test whether a ledger fulfils the conditions.
 
         :param metadata: metadata of the ledger.
-        :param registered: ids of the registered bookies.
+        :param registered: ids of the registered bookies whose replicas count.
         """
         if self.bookie and self.bookie not in metadata.bookies:
             return False
@@ -85,6 +86,22 @@ class LedgerFilter:
             if not any(each is not None and _text(each).startswith(self.value) for each in values):
                 return False
         return not self.at_risk or (not is_empty(metadata) and live_replicas(metadata, registered) <= 1)
+
+
+@attrs.frozen
+class LedgerMark:
+    """The underreplicated mark of a ledger, as the console shows it.
+
+    :ivar missing: ids of the bookies in the mark.
+    :ivar since: time of the mark, in seconds since the epoch; None if it is not stored.
+    :ivar lock: the text in the ledger's replication lock; None if no worker has locked it.
+    :ivar reason: why the ledger is underreplicated, and why it is not repaired yet.
+    """
+
+    missing: tuple[str, ...]
+    since: float | None
+    lock: str | None
+    reason: str
 
 
 class LedgerPages:
@@ -111,11 +128,13 @@ class LedgerPages:
         admin = await self._connect()
         registered = await registered_bookies(admin.client.metadata.registration)
         ids, found = await self._scan(admin, after)
+        missing = await self._missing(admin, ids)
         rows, last = [], after
         for ledger_id in ids:
             last = ledger_id
-            if ledger_id in found and wanted.fits(found[ledger_id], registered):
-                rows.append(_row(ledger_id, found[ledger_id], registered))
+            present = registered - missing.get(ledger_id, frozenset())
+            if ledger_id in found and wanted.fits(found[ledger_id], present):
+                rows.append(_row(ledger_id, found[ledger_id], present))
                 if len(rows) == ROWS:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
@@ -163,6 +182,25 @@ class LedgerPages:
         finally:
             self._turn.release()
 
+    async def _missing(self, admin: BookKeeperAdmin, ledger_ids: Collection[int]) -> dict[int, frozenset[str]]:
+        """Return the bookies in the underreplicated marks of those of some ledgers that are marked.
+
+        Their replicas do not count as left: they are damaged, lack entries, or were away.
+        """
+        marks, found = admin.client.metadata.underreplication, dict[int, frozenset[str]]()
+        listing: Any = marks.marked_ledgers()
+        marked = await take(listing, SCANNED + 1)
+        await listing.aclose()
+
+        async def read(ledger_id: int) -> None:
+            try:
+                found[ledger_id] = frozenset((await marks.read_mark(ledger_id)).value.replicas)
+            except NotUnderreplicatedError:
+                pass
+
+        await for_each(ledger_ids if len(marked) > SCANNED else set(ledger_ids) & set(marked), read, _AT_ONCE)
+        return found
+
     async def _next(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
         ids = await ledger_ids_from(admin, after + 1, SCANNED)
         found: dict[int, LedgerMetadata] = {}
@@ -189,13 +227,16 @@ class LedgerPages:
         except NoSuchLedgerMetadataError as error:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
-        registered = writable | read_only
+        mark = await _mark(admin, ledger_id, writable | read_only)
+        present = writable | read_only
+        if mark is not None:
+            present = frozenset() if says_lost(mark.lock) else present.difference(mark.missing)
         found = {
-            **_row(ledger_id, metadata, registered),
+            **_row(ledger_id, metadata, present),
             "digest": metadata.digest_type.name,
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
             "states": bookie_states(metadata.bookies, writable, read_only),
-            "mark": await _mark(admin, ledger_id, registered),
+            "mark": None if mark is None else attrs.asdict(mark),
         }
         return json_answer(exact(found))
 
@@ -240,8 +281,8 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_
     return NoSuchEntryError(ledger_id, entry_id) if reply.entry is None else bytes(reply.entry)
 
 
-async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> Mapping[str, object] | None:
-    """Return the underreplicated mark of a ledger as JSON members; None if the ledger is not marked."""
+async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> LedgerMark | None:
+    """Return the underreplicated mark of a ledger, as it is shown; None if the ledger is not marked."""
     try:
         mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
     except NotUnderreplicatedError:
@@ -249,7 +290,7 @@ async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[st
     lock = (await AutorecoveryAdmin(admin.client.metadata).recovering()).get(ledger_id)
     since = None if mark.ctime is None else mark.ctime / 1000
     reason = mark_reason(mark, lock, registered)
-    return {"missing": list(mark.replicas), "since": since, "lock": lock, "reason": reason}
+    return LedgerMark(mark.replicas, since, lock, reason)
 
 
 def _row(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -> dict[str, object]:

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...autorecovery.replication.lock_reasons import without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
-from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...errors import MetadataError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ...model import LedgerMetadata, UnderreplicatedLedger
 from .replicas import live_replicas
 
@@ -27,7 +27,8 @@ class MarkedLedgers:
     :param now: the present time, in seconds since the epoch.
     :ivar locks: the text in each replication lock, by ledger id, without times that are past; None before it is read.
     :ivar looked_at: number of ledgers whose live replicas are known.
-    :ivar unavailable: ids of ledgers with entries of which no registered bookie has a replica.
+    :ivar unavailable: ids of ledgers with entries of which no registered bookie has a replica, or a worker says so.
+    :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
     """
 
     def __init__(self, admin: BookKeeperAdmin, registered: frozenset[str], now: float) -> None:
@@ -38,6 +39,7 @@ class MarkedLedgers:
         self.locks: dict[int, str] | None = None
         self.looked_at = 0
         self.unavailable: list[int] = []
+        self.doubtful: list[int] = []
 
     async def read(self, ledger_ids: Sequence[int], most: int) -> None:
         """Read the replication locks, and then the details of ledgers in the given order.
@@ -54,36 +56,44 @@ class MarkedLedgers:
         """Return the rows that were read, by ascending ledger id."""
         return [self._rows[ledger_id] for ledger_id in sorted(self._rows)]
 
-    async def _read_replicas(self, ledger_id: int) -> tuple[LedgerMetadata, int] | None:
-        """Return the metadata of a ledger, and its live replicas; None if the metadata cannot be read."""
+    async def _read_replicas(self, ledger_id: int) -> tuple[LedgerMetadata, UnderreplicatedLedger, int] | None:
+        """Return the metadata of a ledger, its mark, and how many replicas are left; None if they cannot be read."""
         try:
             metadata = await self._admin.client.ledger_metadata(ledger_id)
-        except NoSuchLedgerMetadataError:
-            self.looked_at += 1  # the ledger was deleted meanwhile
+            mark = (await self._admin.client.metadata.underreplication.read_mark(ledger_id)).value
+        except (NoSuchLedgerMetadataError, NotUnderreplicatedError):
+            self.looked_at += 1  # the ledger was deleted or repaired meanwhile
             return None
         except MetadataError:
             return None
         self.looked_at += 1
-        replicas = live_replicas(metadata, self._registered)
-        if replicas == 0:
+        is_lost = says_lost((self.locks or {}).get(ledger_id))
+        replicas = 0 if is_lost else live_replicas(metadata, self._registered - set(mark.replicas))
+        if is_lost or live_replicas(metadata, self._registered) == 0:
             self.unavailable.append(ledger_id)
-        return metadata, replicas
+        elif replicas == 0:
+            self.doubtful.append(ledger_id)
+        return metadata, mark, replicas
 
     async def _read_row(self, ledger_id: int) -> None:
         known = await self._read_replicas(ledger_id)
-        try:
-            mark = (await self._admin.client.metadata.underreplication.read_mark(ledger_id)).value
-        except MetadataError:
-            return  # the ledger was repaired meanwhile
         if known is None:
             return
-        metadata, replicas = known
+        metadata, mark, replicas = known
         lock = (self.locks or {}).get(ledger_id)
         self._rows[ledger_id] = {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
             "lock": lock, "replicas": replicas, "state": metadata.state.name,
             "reason": mark_reason(mark, lock, self._registered),
         }  # fmt: skip
+
+
+def says_lost(lock: str | None) -> bool:
+    """Test whether a worker has found that no registered bookie has an undamaged replica of an entry.
+
+    :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
+    """
+    return lock is not None and "no bookie has ledger " in lock
 
 
 async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[Any], Any, None]) -> None:
@@ -107,7 +117,8 @@ def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: froze
     if gone:
         parts.append(f"{', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not registered")
     if lacking:
-        parts.append(f"{', '.join(lacking)} lacked entries, or was away, when the ledger was marked")
+        were = "was" if len(lacking) == 1 else "were"
+        parts.append(f"{', '.join(lacking)} {were} damaged or away, or lacked entries, when the ledger was marked")
     if not mark.replicas:
         parts.append("a check found too few replicas")
     parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")

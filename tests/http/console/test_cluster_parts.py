@@ -243,6 +243,28 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (ledger_id, bookies[:2], 7.0, 0))
         self.assertIn("no replication worker is at work", found["limit"])
 
+    def test_marked_replicas(self) -> None:
+        """Replicas that a mark names, as after a scrub, are not left; whether entries are lost, a worker says."""
+        ledger_id = self.ledger(b"x")
+        first, second, _ = self.bookies_of(ledger_id)
+        for marked, left, doubtful in (((first,), 1, 0), ((first, second), 0, 1)):
+            self.result(self.marks.mark(ledger_id, marked, None))
+            found = self.read("repair")
+            self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]),
+                             (left, 0, doubtful))
+        self.result(self.marks.lock(ledger_id, f"h: cannot be repaired, tried again soon: no bookie has ledger "
+                                               f"{ledger_id} entry 0: damaged at {first}"))
+        found = self.read("repair")
+        self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]), (0, 1, 0))
+
+    def test_lost_to_check(self) -> None:
+        """A ledger whose worker finds that no bookie has an entry is unavailable, also if its mark names no bookie."""
+        ledger_id = self.ledger(b"x")
+        self.result(self.marks.mark(ledger_id, (), None))
+        self.result(self.marks.lock(ledger_id, f"h: waits: no bookie has ledger {ledger_id} entry 0: lost"))
+        found = self.read("repair")
+        self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"]), (0, 1))
+
     def test_past_time(self) -> None:
         """A locked ledger whose time has come waits for a free worker."""
         ledger_id = self.ledger(b"x")
@@ -362,7 +384,8 @@ class ReasonTests(SynchronousTestCase):
         mark = UnderreplicatedLedger(("a", "x"), None)
         self.assertEqual(
             mark_reason(mark, "host: waits", THERE),
-            "x is not registered; a lacked entries, or was away, when the ledger was marked; worker: host: waits",
+            "x is not registered; a was damaged or away, or lacked entries, when the ledger was marked; "
+            "worker: host: waits",
         )
         self.assertEqual(
             mark_reason(UnderreplicatedLedger(), None, THERE),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bookkeeper_twisted.http.console import ledger_pages
 from bookkeeper_twisted.http.console.ledger_pages import ROWS, SCANNED
 from bookkeeper_twisted.http.console.replicas import MOST_SHOWN
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
@@ -46,6 +47,24 @@ class SearchTests(ConsoleClusterCase):
         self.assertEqual(self.ids("at_risk=true"), [])
         self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
         self.assertEqual(self.ids("at_risk=true"), [ledger_id])
+
+    def test_marked_is_at_risk(self) -> None:
+        """Replicas that a mark names, as after a scrub, are not left, also if so many ledgers are marked that each
+        mark is looked for.
+        """
+        first, second = self.ledger(b"x"), self.ledger(b"x")
+        bookies = self.bookies_of(first)
+        self.result(self.marks.mark(first, bookies[:1], None))
+        self.assertEqual(self.ids("at_risk=true"), [first])
+        self.assertEqual([row["replicas"] for row in self.json("ledgers")["ledgers"]], [1, 2])
+        self.assertEqual(self.json(f"ledger?ledger_id={first}")["replicas"], 1)
+        self.result(self.marks.mark(second, (), None))
+        third = self.ledger(b"x")
+        self.result(self.marks.mark(third, self.bookies_of(third)[:1], None))
+        self.patch(ledger_pages, "SCANNED", 1)
+        self.assertEqual(self.json(f"ledgers?at_risk=true&after={second}")["ledgers"][0]["id"], third)
+        self.result(self.marks.lock(second, f"h: waits: no bookie has ledger {second} entry 0: lost"))
+        self.assertEqual(self.json(f"ledger?ledger_id={second}")["replicas"], 0)
 
     def test_empty_is_safe(self) -> None:
         """A closed ledger without entries is not at risk, also if none of its bookies is there."""

@@ -76,7 +76,8 @@ function untilFull(disk) {
 export function unavailable(marks) {
   if (marks.count && !marks.lookedAt) return "unavailable: not known yet";
   const of = marks.lookedAt < marks.count ? `the first ${count(marks.lookedAt)} looked at` : "them";
-  return `${count(marks.unavailable)} of ${of} unavailable`;
+  const more = marks.doubtful ? `, and ${count(marks.doubtful)} more if their marks still hold` : "";
+  return `${count(marks.unavailable)} of ${of} unavailable${more}`;
 }
 
 /** The number of marked ledgers, as the newest sample of the cluster has it; how many are unavailable is read rarely. */
