@@ -4,6 +4,7 @@ from .plant import Plant
 
 _REPLICAS, _COMPARED = "http/console/replicas.py", ["tests.http.console.test_replicas"]
 _MARKED, _SURVEYED = "http/console/marked_ledgers.py", ["tests.http.console.test_cluster_parts"]
+_CLUSTER = "http/console/cluster_parts.py"
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
 PLANTS = (
@@ -30,6 +31,31 @@ PLANTS = (
     Plant(
         "an entry that no bookie has is available", _MARKED, '"no bookie has ledger " in lock', "False",
         _SURVEYED, where="says_lost",
+    ),
+    Plant(
+        "the console does not know what its own worker does", _MARKED, 'texts.setdefault(ledger_id, "this process")',
+        'texts.get(ledger_id, "h")', _SURVEYED, where="present_locks",
+    ),
+    Plant(
+        "a reason is not known before it is in the lock", _MARKED, "job.reason and not reason_of(holder)", "False",
+        _SURVEYED, where="present_locks",
+    ),
+    Plant(
+        "what the last attempt found is forgotten", _CLUSTER,
+        "{each: said[each] for each in said.keys() & set(marked)}", "{}", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
+        "what an attempt found without a bookie holds with it", _CLUSTER, "self._said.clear()", "pass", _SURVEYED,
+        where="ClusterParts.repair",
+    ),
+    Plant(
+        "workers that are at work are not told of while others wait", _CLUSTER, "obstacles and elsewhere", "False",
+        _SURVEYED, where="repair_limit",
+    ),
+    Plant(
+        "the page of a ledger tells times that are past", _LEDGERS,
+        "present_locks(locks, self._jobs(), self._seconds()).get(ledger_id)", "locks.get(ledger_id)", _SEARCHED,
+        where="LedgerPages._mark",
     ),
     Plant(
         "ledgers are not searched for damaged replicas", _LEDGERS,

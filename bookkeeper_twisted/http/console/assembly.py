@@ -1,12 +1,12 @@
 """Creates the sources, the stream and the pages of the console, for the HTTP server of a bookie or of autorecovery."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from twisted.web.resource import IResource
 
 from ...bookie.admin import IBookieAdmin
-from ...limits.adaptive import ISpeedLimits
+from ...limits.adaptive import ISpeedLimits, RunningJob
 from ..api import pages_of
 from ..autorecovery_api import AutorecoveryApi
 from ..cluster_api import Connect
@@ -126,14 +126,16 @@ def _of_cluster(
         return {}, []
 
     async def operations() -> object:
-        present = limits()
-        jobs = () if present is None else present.limits().jobs
-        return operations_value(autorecovery.operations, clock.seconds(), jobs)
+        return operations_value(autorecovery.operations, clock.seconds(), jobs())
 
     async def replication() -> object:
         present = limits()
         return None if present is None else replication_value(present.limits().jobs)
 
+    def jobs() -> Sequence[RunningJob]:
+        present = limits()
+        return () if present is None else present.limits().jobs
+
     parts = ClusterParts(client, clock, limits)
     own = [StateSource("operations", operations), StateSource("replication", replication)]
-    return pages_of(LedgerPages(client)), [*parts.sources(), *own]
+    return pages_of(LedgerPages(client, clock.seconds, jobs)), [*parts.sources(), *own]

@@ -1,6 +1,6 @@
 """The sources of the console about the cluster: its bookies, and the repair of underreplicated ledgers."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
 from ...errors import MetadataError, NoSuchLedgerMetadataError
-from ...limits.adaptive import ISpeedLimits
+from ...limits.adaptive import ISpeedLimits, RunningJob
 from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
 from ...model import MAX_LEDGER_ID, BookieServiceInfo
@@ -98,6 +98,8 @@ class ClusterParts:
         self._urls: dict[str, str] = {}
         self._ensemble = _USUAL_ENSEMBLE
         self._away = self._unneeded = frozenset[str]()
+        self._registered = frozenset[str]()
+        self._said: dict[int, str] = {}
         self._samples = 0
         self._sampled = -SEEN_SECONDS
 
@@ -206,10 +208,15 @@ class ClusterParts:
         marked = [ledger_id async for ledger_id in metadata.underreplication.marked_ledgers()]
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         writable, read_only = await bookies_by_mode(metadata.registration)
-        found = MarkedLedgers(admin, writable | read_only, self._seconds())
+        if self._registered != writable | read_only:
+            self._registered = writable | read_only
+            self._said.clear()  # another attempt may succeed now
+        found = MarkedLedgers(admin, self._registered, self._seconds(), self._jobs(), self._said)
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
         locks = None if found.locks is None else {each: found.locks[each] for each in found.locks.keys() & set(marked)}
+        said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
+        self._said = {each: said[each] for each in said.keys() & set(marked)}
         elsewhere = self._elsewhere(locks or {})
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
@@ -225,10 +232,14 @@ class ClusterParts:
 
         :param locks: the text in each replication lock, by ledger id.
         """
-        limits = self._limits()
-        own = {job.name for job in limits.limits().jobs} if limits is not None else set()
+        own = {job.name for job in self._jobs()}
         others = [text for ledger_id, text in locks.items() if f"replication of ledger {ledger_id}" not in own]
         return sorted({text for text in others if not reason_of(text)})
+
+    def _jobs(self) -> Sequence[RunningJob]:
+        """Return the repairs of this process."""
+        limits = self._limits()
+        return limits.limits().jobs if limits is not None else ()
 
     def _waiting(self) -> str:
         """Return name and limit of the limiter for which most requests of replication wait; empty if none waits."""
@@ -417,6 +428,12 @@ def repair_limit(
         example, alike = by_kind(reasons)[0]
         share = "" if len(alike) == len(reasons) else f", {len(alike)} of them"
         obstacles.append(f"{len(reasons)} of {len(locks)} locked ledgers wait{share}: {example}")
+    if obstacles and elsewhere:
+        waiting_for_one = f", and {count - len(locks)} wait for a free worker" if count > len(locks) else ""
+        obstacles.append(
+            f"{len(locks) - len(reasons)} are being repaired{waiting_for_one}: whether a speed limit slows those on "
+            f"{', '.join(elsewhere)}, the consoles there know"
+        )
     if obstacles:
         return "; and ".join(obstacles)
     if not locks:

@@ -4,7 +4,7 @@ One request reads the metadata of at most 500 ledgers.  Its answer contains the 
 continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -21,6 +21,7 @@ from ...errors import (
     NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
 )
+from ...limits.adaptive import RunningJob
 from ...metadata.registered import bookies_by_mode, registered_bookies
 from ...model import MAX_ENTRY_ID, LedgerMetadata
 from ...shared_result import SharedResult
@@ -28,7 +29,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
-from .marked_ledgers import mark_reason, says_lost
+from .marked_ledgers import mark_reason, present_locks, says_lost
 from .replicas import compared, is_empty, judged, live_replicas
 from .sources import exact
 
@@ -108,10 +109,16 @@ class LedgerPages:
     """Answers the requests of the console about ledgers.
 
     :param connect: returns the client of the cluster.
+    :param seconds: returns the time in seconds since the epoch.
+    :param jobs: returns the repairs of this process.
     """
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(
+        self, connect: Connect, seconds: Callable[[], float], jobs: Callable[[], Sequence[RunningJob]]
+    ) -> None:  # fmt: skip
         self._connect = connect
+        self._seconds = seconds
+        self._jobs = jobs
         self._turn = DeferredLock()
 
     @routed(
@@ -227,7 +234,7 @@ class LedgerPages:
         except NoSuchLedgerMetadataError as error:
             return Answer(f"Not Found\n{error}", _NOT_FOUND)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
-        mark = await _mark(admin, ledger_id, writable | read_only)
+        mark = await self._mark(admin, ledger_id, writable | read_only)
         present = writable | read_only
         if mark is not None:
             present = frozenset() if says_lost(mark.lock) else present.difference(mark.missing)
@@ -239,6 +246,17 @@ class LedgerPages:
             "mark": None if mark is None else attrs.asdict(mark),
         }
         return json_answer(exact(found))
+
+    async def _mark(self, admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> LedgerMark | None:
+        """Return the underreplicated mark of a ledger, as it is shown; None if the ledger is not marked."""
+        try:
+            mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
+        except NotUnderreplicatedError:
+            return None
+        locks = await AutorecoveryAdmin(admin.client.metadata).recovering()
+        lock = present_locks(locks, self._jobs(), self._seconds()).get(ledger_id)
+        since = None if mark.ctime is None else mark.ctime / 1000
+        return LedgerMark(mark.replicas, since, lock, mark_reason(mark, lock, registered))
 
     @routed(
         Route("GET", "/api/v1/console/entry",
@@ -279,18 +297,6 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_
     except BookKeeperError as error:
         return error
     return NoSuchEntryError(ledger_id, entry_id) if reply.entry is None else bytes(reply.entry)
-
-
-async def _mark(admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> LedgerMark | None:
-    """Return the underreplicated mark of a ledger, as it is shown; None if the ledger is not marked."""
-    try:
-        mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
-    except NotUnderreplicatedError:
-        return None
-    lock = (await AutorecoveryAdmin(admin.client.metadata).recovering()).get(ledger_id)
-    since = None if mark.ctime is None else mark.ctime / 1000
-    reason = mark_reason(mark, lock, registered)
-    return LedgerMark(mark.replicas, since, lock, reason)
 
 
 def _row(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -> dict[str, object]:

@@ -1,15 +1,16 @@
 """Reads the details of underreplicated ledgers, as far as they can be read in a bounded time."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from ...autorecovery.replication.lock_reasons import without_past
+from ...autorecovery.replication.lock_reasons import reason_of, without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError, NotUnderreplicatedError
+from ...limits.adaptive import RunningJob
 from ...model import LedgerMetadata, UnderreplicatedLedger
 from .replicas import live_replicas
 
@@ -17,6 +18,8 @@ DETAILS_SECONDS = 2.0
 """Seconds within which the details of underreplicated ledgers are read; those that are not read then are unknown."""
 
 _AT_ONCE = 20
+_REPAIR = "replication of ledger "
+_STATES = {"grace": "left to its writer", "waiting": "waits", "impossible": "cannot be repaired"}
 
 
 class MarkedLedgers:
@@ -25,16 +28,23 @@ class MarkedLedgers:
     :param admin: the client of the cluster.
     :param registered: ids of the registered bookies.
     :param now: the present time, in seconds since the epoch.
+    :param jobs: the repairs of this process.
+    :param before: why the last known attempts to repair ledgers did not succeed, by ledger id.
     :ivar locks: the text in each replication lock, by ledger id, without times that are past; None before it is read.
     :ivar looked_at: number of ledgers whose live replicas are known.
     :ivar unavailable: ids of ledgers with entries of which no registered bookie has a replica, or a worker says so.
     :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
     """
 
-    def __init__(self, admin: BookKeeperAdmin, registered: frozenset[str], now: float) -> None:
+    def __init__(
+        self, admin: BookKeeperAdmin, registered: frozenset[str], now: float, jobs: Sequence[RunningJob] = (),
+        before: Mapping[int, str] | None = None,
+    ) -> None:  # fmt: skip
         self._admin = admin
         self._registered = registered
         self._now = now
+        self._jobs = jobs
+        self._before = before or {}
         self._rows: dict[int, dict[str, object]] = {}
         self.locks: dict[int, str] | None = None
         self.looked_at = 0
@@ -48,7 +58,7 @@ class MarkedLedgers:
         :param most: maximum number of ledgers of which rows are made; of the others, live replicas are counted alone.
         """
         locks = await self._admin.client.metadata.underreplication.locked_ledgers()
-        self.locks = {ledger_id: without_past(text, self._now) for ledger_id, text in locks.items()}
+        self.locks = present_locks(locks, self._jobs, self._now)
         await for_each(ledger_ids[:most], self._read_row, _AT_ONCE)
         await for_each(ledger_ids[most:], self._read_replicas, _AT_ONCE)
 
@@ -67,7 +77,7 @@ class MarkedLedgers:
         except MetadataError:
             return None
         self.looked_at += 1
-        is_lost = says_lost((self.locks or {}).get(ledger_id))
+        is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
         replicas = 0 if is_lost else live_replicas(metadata, self._registered - set(mark.replicas))
         if is_lost or live_replicas(metadata, self._registered) == 0:
             self.unavailable.append(ledger_id)
@@ -84,8 +94,26 @@ class MarkedLedgers:
         self._rows[ledger_id] = {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
             "lock": lock, "replicas": replicas, "state": metadata.state.name,
-            "reason": mark_reason(mark, lock, self._registered),
+            "reason": mark_reason(mark, lock, self._registered, self._before.get(ledger_id, "")),
         }  # fmt: skip
+
+
+def present_locks(locks: Mapping[int, str], jobs: Sequence[RunningJob], now: float) -> dict[int, str]:
+    """Return the text of each replication lock without a time that is past, and with what this process knows itself.
+
+    A worker has a reason before it is written into the lock, and the lock may be listed before it is taken.
+
+    :param locks: the text in each replication lock, by ledger id.
+    :param jobs: the repairs of this process.
+    :param now: the present time, in seconds since the epoch.
+    """
+    texts = {ledger_id: without_past(text, now) for ledger_id, text in locks.items()}
+    for job in jobs:
+        ledger_id = int(job.name.removeprefix(_REPAIR))
+        holder = texts.setdefault(ledger_id, "this process")
+        if job.reason and not reason_of(holder):
+            texts[ledger_id] = f"{holder}: {_STATES.get(job.state, job.state)}: {job.reason}"
+    return texts
 
 
 def says_lost(lock: str | None) -> bool:
@@ -104,12 +132,15 @@ async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[A
     await Deferred.fromCoroutine(work).addTimeout(seconds, clock, lambda *_: None)
 
 
-def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: frozenset[str]) -> str:
+def mark_reason(
+    mark: UnderreplicatedLedger, lock: str | None, registered: frozenset[str], before: str = ""
+) -> str:  # fmt: skip
     """Return a text that says why a ledger is underreplicated, and why it is not repaired yet.
 
     :param mark: the underreplicated mark of the ledger.
     :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
     :param registered: ids of the registered bookies.
+    :param before: why the last known attempt to repair it did not succeed; empty if there is none.
     """
     gone = [bookie_id for bookie_id in mark.replicas if bookie_id not in registered]
     lacking = [bookie_id for bookie_id in mark.replicas if bookie_id in registered]
@@ -121,5 +152,7 @@ def mark_reason(mark: UnderreplicatedLedger, lock: str | None, registered: froze
         parts.append(f"{', '.join(lacking)} {were} damaged or away, or lacked entries, when the ledger was marked")
     if not mark.replicas:
         parts.append("a check found too few replicas")
-    parts.append("no worker has begun its repair" if lock is None else f"worker: {lock}")
+    parts.append("no worker is at it at present" if lock is None else f"worker: {lock}")
+    if lock is None and before:
+        parts.append(f"the last attempt: {before}")
     return "; ".join(parts)

@@ -276,6 +276,38 @@ class ClusterTests(ConsoleClusterCase):
             self.assertEqual(found["ledgers"][0]["lock"], f"h: {text}: bookie-1 is slow")
             self.assertEqual(found["limit"], "1 of 1 locked ledgers wait: bookie-1 is slow")
 
+    def test_own_repairs(self) -> None:
+        """What the worker of this process knows itself comes before its lock, and its reason before the lock's text."""
+        ledger_id = self.ledger(b"x")
+        self.result(self.marks.mark(ledger_id, ("bookie-0",), None))
+        name = f"replication of ledger {ledger_id}"
+        self.jobs = [RunningJob(name, "repairing", "", 0.0)]
+        self.assertEqual(self.read("repair")["ledgers"][0]["lock"], "this process")
+        self.jobs = [RunningJob(name, "impossible", "few", 0.0)]
+        for holder in ("this process", "h"):
+            found = self.read("repair")
+            self.assertEqual(found["ledgers"][0]["lock"], f"{holder}: cannot be repaired: few")
+            self.assertEqual(found["limit"], "1 of 1 locked ledgers wait: few")
+            if holder != "h":
+                self.result(self.marks.lock(ledger_id, "h"))
+
+    def test_between_attempts(self) -> None:
+        """Between two attempts a ledger has no lock: what the last one found is said until the bookies change."""
+        ledger_id = self.ledger(b"x")
+        self.result(self.marks.mark(ledger_id, (), None))
+        lost = f"no bookie has ledger {ledger_id} entry 0: lost"
+        self.result(self.marks.lock(ledger_id, f"h: cannot be repaired, tried again at 2001-01-01T00:00:09Z: {lost}"))
+        self.read("repair")
+        self.result(self.marks.unlock(ledger_id))
+        found = self.read("repair")
+        reason = found["ledgers"][0]["reason"]
+        self.assertTrue(reason.endswith(f"no worker is at it at present; the last attempt: {lost}"), reason)
+        self.assertEqual(found["unavailable"], 1)
+        self.result(self.cluster.start_bookie("bookie-9"))
+        found = self.read("repair")
+        self.assertTrue(found["ledgers"][0]["reason"].endswith("no worker is at it at present"))
+        self.assertEqual(found["unavailable"], 0)
+
     def test_many(self) -> None:
         """Marks beyond a bound are counted alone; a mark of a deleted ledger is left out."""
         for number in range(MOST_MARKS + 5):
@@ -389,7 +421,7 @@ class ReasonTests(SynchronousTestCase):
         )
         self.assertEqual(
             mark_reason(UnderreplicatedLedger(), None, THERE),
-            "a check found too few replicas; no worker has begun its repair",
+            "a check found too few replicas; no worker is at it at present",
         )
 
     def test_limit(self) -> None:
@@ -412,6 +444,12 @@ class ReasonTests(SynchronousTestCase):
             ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
              "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; a speed limit of a worker is "
              "known to the console of its own process alone, here one on h, i"),
+            ((19, {1: "h: waits: few", 2: "h: waits: few", 3: "i", 4: "i"}, True, "a", 3, "", ["i"]),
+             "2 of 4 locked ledgers wait: few; and 2 are being repaired, and 15 wait for a free worker: whether a "
+             "speed limit slows those on i, the consoles there know"),
+            ((2, {1: "h: waits: few", 2: "i"}, True, "a", 3, "", ["i"]),
+             "1 of 2 locked ledgers wait: few; and 1 are being repaired: whether a speed limit slows those on i, the "
+             "consoles there know"),
         ):  # fmt: skip
             self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
 

@@ -164,8 +164,12 @@ class LedgerTests(ConsoleClusterCase):
         self.result(self.marks.mark(ledger_id, (gone,), 5000))
         found = self.json(f"ledger?ledger_id={ledger_id}")
         self.assertEqual((found["mark"]["missing"], found["mark"]["since"], found["replicas"]), ([gone], 5.0, 1))
-        self.assertEqual(found["mark"]["reason"], f"{gone} is not registered; no worker has begun its repair")
+        self.assertEqual(found["mark"]["reason"], f"{gone} is not registered; no worker is at it at present")
         self.assertEqual(found["states"][gone], "unavailable")
+        self.clock.advance(60)
+        self.result(self.marks.lock(ledger_id, "h: cannot be repaired, tried again at 1970-01-01T00:00:59Z: few"))
+        found = self.json(f"ledger?ledger_id={ledger_id}")
+        self.assertEqual(found["mark"]["lock"], "h: cannot be repaired, tried again soon: few")
 
     def test_same(self) -> None:
         """An entry that is the same everywhere says so, with its payload and the verdict of each digest."""
