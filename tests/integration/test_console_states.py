@@ -384,7 +384,7 @@ class ConsoleStatesTests(TestCase):
     def _not_closed(self) -> None:
         row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
                "replicas": 1, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "segments": [[0, ["b:1"]]],
-               "states": {"b:1": "writable"}, "mark": None}  # fmt: skip
+               "states": {"b:1": "writable"}, "mark": None, "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
         for state, said in (
             ("OPEN", "not closed: a writer may have it open"),
             ("IN_RECOVERY", "not closed: a recovery has begun that has not ended; it may be at work"),
@@ -423,6 +423,15 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("#same", "found")
         views = self.visit.driver.find_elements("css selector", "#replicas summary")
         self.assertEqual([each.text for each in views], ["text", "hex"])
+
+    async def test_marks_alone(self) -> None:
+        """Without an auditor, the number of under-replicated ledgers is said to be that of marks alone."""
+        await deferToThread(self._marks_alone)
+
+    def _marks_alone(self) -> None:
+        self.given({"work": None, "cluster": {**_CLUSTER, "marked": 1, "auditor": None}})
+        self.visit.home()
+        self.visit.wait("#line", "1 ledger under-replicated by marks alone, as NO AUDITOR is elected")
 
     async def test_asking(self) -> None:
         """While a bookie does not answer, the page of an entry says which ones are asked."""

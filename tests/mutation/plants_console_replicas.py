@@ -58,6 +58,10 @@ PLANTS = (
         where="LedgerPages._mark",
     ),
     Plant(
+        "a ledger that nobody has marked is whole", _MARKED, "replicas >= write_quorum", "True", _SEARCHED,
+        where="unmarked_reason",
+    ),
+    Plant(
         "ledgers are not searched for damaged replicas", _LEDGERS,
         "registered - missing.get(ledger_id, frozenset())", "registered", _SEARCHED, where="LedgerPages._ledgers",
     ),

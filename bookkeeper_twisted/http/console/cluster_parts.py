@@ -150,6 +150,7 @@ class ClusterParts:
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
             "marked": marked,
+            "auditor": auditor,
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [
                 attrs.asdict(each)

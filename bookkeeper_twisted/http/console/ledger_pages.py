@@ -29,7 +29,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
-from .marked_ledgers import mark_reason, present_locks, says_lost
+from .marked_ledgers import mark_reason, present_locks, says_lost, unmarked_reason
 from .replicas import compared, is_empty, judged, live_replicas
 from .sources import exact
 
@@ -238,12 +238,14 @@ class LedgerPages:
         present = writable | read_only
         if mark is not None:
             present = frozenset() if says_lost(mark.lock) else present.difference(mark.missing)
+        auditor = await AutorecoveryAdmin(admin.client.metadata).auditor()
         found = {
             **_row(ledger_id, metadata, present),
             "digest": metadata.digest_type.name,
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
             "states": bookie_states(metadata.bookies, writable, read_only),
             "mark": None if mark is None else attrs.asdict(mark),
+            "unmarked": unmarked_reason(live_replicas(metadata, present), metadata.write_quorum_size, auditor),
         }
         return json_answer(exact(found))
 

@@ -156,3 +156,16 @@ def mark_reason(
     if lock is None and before:
         parts.append(f"the last attempt: {before}")
     return "; ".join(parts)
+
+
+def unmarked_reason(replicas: int, write_quorum: int, auditor: str | None) -> Mapping[str, str]:
+    """Return, as JSON, what it means that a ledger has no mark: a ``level``, ``good`` or ``bad``, and a ``text``.
+
+    :param replicas: the lowest number of live replicas of its entries.
+    :param write_quorum: the number of replicas that it should have.
+    :param auditor: the bookie id of the auditor; None if none is elected.
+    """
+    if replicas >= write_quorum:
+        return {"level": "good", "text": "It is not marked as under-replicated."}
+    why = "no auditor is elected that would mark it" if auditor is None else "the auditor has not marked it yet"
+    return {"level": "bad", "text": f"It lacks replicas, {replicas} of {write_quorum} are left; {why}."}

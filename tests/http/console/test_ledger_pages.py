@@ -171,6 +171,20 @@ class LedgerTests(ConsoleClusterCase):
         found = self.json(f"ledger?ledger_id={ledger_id}")
         self.assertEqual(found["mark"]["lock"], "h: cannot be repaired, tried again soon: few")
 
+    def test_not_marked(self) -> None:
+        """A ledger without a mark that lacks replicas is not called whole: it says who would mark it."""
+        ledger_id = self.ledger(b"x")
+        found = self.json(f"ledger?ledger_id={ledger_id}")
+        self.assertEqual(found["unmarked"], {"level": "good", "text": "It is not marked as under-replicated."})
+        self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
+        for why in ("no auditor is elected that would mark it", "the auditor has not marked it yet"):
+            found = self.json(f"ledger?ledger_id={ledger_id}")
+            self.assertEqual(found["unmarked"], {
+                "level": "bad", "text": f"It lacks replicas, 1 of 2 are left; {why}."})
+            if found["unmarked"]["text"].endswith("mark it."):
+                self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+                self.settle()
+
     def test_same(self) -> None:
         """An entry that is the same everywhere says so, with its payload and the verdict of each digest."""
         ledger_id = self.ledger(b"one", b"two")

@@ -85,7 +85,8 @@ export function underReplicated(state) {
   const marked = state.cluster?.marked,
     marks = state.repair;
   if (marked === undefined) return "under-replicated: not known yet";
-  const text = `${count(marked)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated`;
+  const marksAlone = state.cluster.auditor === null ? " by marks alone, as NO AUDITOR is elected that marks more" : "";
+  const text = `${count(marked)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${marksAlone}`;
   if (!marked) return text;
   if (!marks?.count) return `${text}, unavailable: ${unread(state, "repair") || "not known yet"}`;
   return `${text}, ${unavailable(marks)}${asOf(state)}`;

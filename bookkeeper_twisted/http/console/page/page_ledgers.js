@@ -169,7 +169,7 @@ export const ledger = {
               { class: "bad", id: "why" },
               `Under-replicated since ${ago(found.mark.since)}: ${found.mark.reason}`,
             )
-          : h("p", { class: "good", id: "why" }, "It is not marked as under-replicated."),
+          : h("p", { class: LEVELS[found.unmarked.level], id: "why" }, found.unmarked.text),
         facts([
           ["state", found.state],
           ["quorums", `ensemble ${found.ensemble}, write ${found.writeQuorum}, ack ${found.ackQuorum}`],

@@ -23,8 +23,8 @@ export const repair = {
         facts([
           ["What limits the repair?", [h("strong", { id: "limit" }, value.limit), ...consolesOf(value)]],
           ["autorecovery", value.enabled ? "enabled" : h("span", { class: "bad" }, "DISABLED")],
-          ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected")],
-          ["under-replicated", `${count(value.count)}, as read at ${time(value.readAt)}`],
+          ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected, so no further ledger is marked")],
+          ["under-replicated", `${count(value.count)} by their marks, as read at ${time(value.readAt)}`],
           ["without a replica that can be read", unavailable(value)],
         ]),
         smallTable(
