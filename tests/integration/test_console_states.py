@@ -384,7 +384,8 @@ class ConsoleStatesTests(TestCase):
     def _not_closed(self) -> None:
         row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
                "replicas": 1, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "segments": [[0, ["b:1"]]],
-               "states": {"b:1": "writable"}, "mark": None, "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
+               "states": {"b:1": "writable"}, "mark": None,
+               "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
         for state, said in (
             ("OPEN", "not closed: a writer may have it open"),
             ("IN_RECOVERY", "not closed: a recovery has begun that has not ended; it may be at work"),
