@@ -307,9 +307,11 @@ class GroupCommit:
 
     def _fail(self, failure: Failure, items: Sequence[CommitItem]) -> None:
         first, self.failed = not self.failed, True
-        if first:
-            self._log.failure("{thread} failed; nothing more is acknowledged", failure, thread=self.thread)
         error = StorageFailedError(f"{self.thread} has failed: {failure.getErrorMessage()}")
+        if first and failure.check(OSError, StorageFailedError):  # a traceback says nothing more about a disk
+            self._log.critical("{error}; nothing more is acknowledged", error=error, thread=self.thread)
+        elif first:
+            self._log.failure("{error}; nothing more is acknowledged", failure, error=error, thread=self.thread)
         left = [self._queue.popleft() for _ in range(len(self._queue))]
         for item in (*items, *left):
             self._call(item, error)

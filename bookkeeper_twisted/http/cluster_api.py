@@ -222,7 +222,7 @@ class ClusterApi:
     @routed(
         Route("DELETE", "/api/v1/ledger/delete",
               "deletes a ledger", parameters=(_LEDGER_ID,),
-              refusals=(400, 404), action=Permission.DELETE),
+              refusals=(400, 404), action=Permission.DELETE, is_logged=True),
     )  # fmt: skip
     @_or_not_found
     async def _delete_ledger(self, request: ApiRequest) -> Answer:
@@ -230,7 +230,10 @@ class ClusterApi:
         if ledger_id < 0:
             return Answer("Not ledger found. Should provide ledger_id=<id>", _NOT_FOUND)
         await (await self._connect()).delete_ledger(ledger_id)
-        self._log.info("ledger {ledger_id} was deleted over HTTP by {peer}", ledger_id=ledger_id, peer=request.peer)
+        self._log.info(
+            "ledger {ledger_id} was deleted over HTTP by {peer}, for {who}",
+            ledger_id=ledger_id, peer=request.peer, who=request.principal.name or "nobody known",
+        )  # fmt: skip
         return json_answer(f"Deleted ledger: {ledger_id}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from twisted.logger import capturedLogs, formatEvent
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.group_commit import BUSY_SECONDS, CommitOptions
@@ -318,15 +319,19 @@ class FailureTests(GroupCommitTestCase):
 
     def test_everything_queued_fails(self) -> None:
         """The group, what was queued behind it and what comes later fail; the failure is reported once."""
-        self.append(b"a")
-        self.executor.run_one()
-        self.append(b"b")
-        self.executor.deliver()
-        self.append(b"c")
-        self.executor.drain()
+        with capturedLogs() as events:
+            self.append(b"a")
+            self.executor.run_one()
+            self.append(b"b")
+            self.executor.deliver()
+            self.append(b"c")
+            self.executor.drain()
         self.assertEqual(self._errors(), [StorageFailedError] * 3)
         self.assertEqual([failure.type for failure in self.failures], [OSError])
-        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+        (event,) = events  # without a traceback
+        self.assertNotIn("log_failure", event)
+        self.assertEqual(event["log_level"].name, "critical")
+        self.assertRegex(formatEvent(event), r"has failed: \[Errno 5\] .*; nothing more is acknowledged$")
 
     def test_any_error_of_the_thread(self) -> None:
         """Whatever a journal raises fails its group and ends it, also what no disk does."""
@@ -336,7 +341,7 @@ class FailureTests(GroupCommitTestCase):
         self.executor.drain()
         self.assertEqual(self._errors(), [StorageFailedError] * 2)
         self.assertEqual([failure.type for failure in self.failures], [ValueError])
-        self.flushLoggedErrors(ValueError)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)  # with its traceback
 
     def test_never_written_again(self) -> None:
         """After a failure the journal is not touched, even if it would work again."""
@@ -373,11 +378,12 @@ class FailureTests(GroupCommitTestCase):
                 written = list(self.journal.calls)
                 self.append(b"after")
                 self.assertEqual(self.executor.busy_threads(), [])
-                self.executor.drain()
+                with capturedLogs() as events:
+                    self.executor.drain()
                 self.assertEqual(self.journal.calls, written)
                 refused = [event[0] for event in self.events if isinstance(event, tuple) and event[1] is not None]
                 self.assertEqual(refused, [b"a", b"during", b"after"])
-                self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+                self.assertEqual([event["log_level"].name for event in events], ["critical"])
 
     def test_failed_sync(self) -> None:
         """A sync that fails behind a good write acknowledges nothing."""

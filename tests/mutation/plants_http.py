@@ -14,6 +14,13 @@ _PAGE, _SCRAPED = "http/metrics_page.py", ["tests.http.test_metrics_page"]
 
 PLANTS = (
     Plant(
+        "a deleted ledger is two lines of the log", "http/cluster_api.py",
+        'Route("DELETE", "/api/v1/ledger/delete", "deletes a ledger", parameters=(_LEDGER_ID,), refusals=(400, 404), '
+        "action=Permission.DELETE, is_logged=True)",
+        'Route("DELETE", "/api/v1/ledger/delete", "deletes a ledger", parameters=(_LEDGER_ID,), refusals=(400, 404), '
+        "action=Permission.DELETE)", ["tests.http.test_cluster_api"], where="",
+    ),
+    Plant(
         "half a surrogate pair reaches a handler", _API,
         "json.dumps(value, ensure_ascii=False).encode()", "", _ASKED, where="ApiRequest.json",
     ),

@@ -7,6 +7,10 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "a full disk of the journal is a traceback in the log", "bookie/group_commit.py",
+        "first and failure.check(OSError, StorageFailedError)", "False", _GROUPS, where="GroupCommit._fail",
+    ),
+    Plant(
         "a status of thousands of digits keeps a bookie from starting", "storage/bookie_status.py",
         '"[0-9]{1,19}"', '"[0-9]+"', ["tests.storage.test_bookie_status"], where="",
     ),
