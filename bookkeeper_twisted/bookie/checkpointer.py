@@ -11,6 +11,7 @@ from twisted.logger import Logger
 
 from ..errors import NO_FILES, NO_SPACE, StorageError
 from ..metrics import BookieMetrics
+from ..storage.files.space_reserve import ReserveShortageError
 from ..storage.interfaces import NO_INODES, ICheckpoint, ILedgerStorage, JournalPosition
 from .checkpoint_times import CheckpointTimes
 from .group_commit import GroupCommit
@@ -169,8 +170,8 @@ class Checkpointer:
         if failure is None:
             self._log.info("a checkpoint succeeded again")
         else:
-            text = "a checkpoint failed, the {n}. in a row, and is tried again: {error}"
-            self._log.error(text, n=self._failures, error=failure)
+            text = "a checkpoint failed, the {n}. in a row, and is tried again: {reason}"
+            self._log.error(text, n=self._failures, error=failure, reason=described(failure))
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
         """Write all ledger directories at the same time, each in its own thread; wait for all, even if one fails."""
@@ -187,6 +188,14 @@ class Checkpointer:
 
     def _written(self, _: None, path: str) -> None:
         self.times.written(path)
+
+
+def described(error: BaseException) -> str:
+    """Return the text of an ``error`` of the storage, with the bytes that are needed and free if these are known."""
+    for each in _with_causes(error):
+        if isinstance(each, ReserveShortageError):
+            return f"{error}: {each.needed:,} bytes are needed, {each.free:,} are free"
+    return str(error)
 
 
 def is_disk_full(error: BaseException | None) -> bool:

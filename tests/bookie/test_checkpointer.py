@@ -4,10 +4,11 @@ import errno
 from unittest.mock import patch
 
 from twisted.internet.defer import Deferred
-from twisted.logger import capturedLogs
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE
+from bookkeeper_twisted.storage.files.space_reserve import ReserveShortageError
 from bookkeeper_twisted.storage.interfaces import NO_INODES, JournalPosition
 
 from .rig import Rig, run
@@ -135,6 +136,28 @@ class CheckpointTests(SynchronousTestCase):
         self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertEqual((done, self.rig.checkpointed[4:], self.rig.failures), ([None], [""], []))
+
+    def test_little_space(self) -> None:
+        """Where a checkpoint needs more than is free, its log line says which disk, how much it needs and has, also
+        after the numbers have changed; the reason stays the same."""
+        storage = self.rig.store.storage
+        with capturedLogs() as events:
+            for entry_id, free in enumerate((25_000_000, 24_000_000)):
+                self.rig.add(run(1, entry_id))
+                self.rig.drain()
+                error = ReserveShortageError("/ledger0/current", 31_457_280, free)
+                with patch.object(storage.directories[0], "reserve") as reserve:
+                    reserve.check.side_effect = error
+                    for _ in range(2):
+                        self.checkpointer.checkpoint()
+                        self.rig.drain()
+                self.rig.clock.advance(60)
+        self.assertEqual(self.rig.checkpointed, [NO_SPACE] * 4)
+        why = "/ledger0/current: no space beside the reserve for deletions and compactions: 31,457,280 bytes are needed"
+        self.assertEqual(
+            [formatEvent(event).partition("tried again: ")[2] for event in events],
+            [f"{why}, 25,000,000 are free", f"{why}, 24,000,000 are free"],
+        )
 
     def test_no_inodes(self) -> None:
         """A disk that can have no more files is told as such: its space may be free."""

@@ -13,6 +13,14 @@ _INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
 PLANTS = (
     Plant(
+        "the log does not say how much space a checkpoint needs", "bookie/checkpointer.py",
+        "isinstance(each, ReserveShortageError)", "False", ["tests.bookie.test_checkpointer"], where="described",
+    ),
+    Plant(
+        "a start on a full disk does not say which disk is full", "bookie/lifecycle/service.py",
+        "self._store.no_space", '""', ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._open_store",
+    ),
+    Plant(
         "a disk without inodes is said to have no space", "bookie/engine.py",
         "is_out_of_inodes(error)", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
     ),
@@ -52,7 +60,7 @@ PLANTS = (
     ),
     Plant(
         "clients use the reserve up", "storage/files/space_reserve.py",
-        "self._fs.usage(directory)[1] < needed", "False", _FULL, where="SpaceReserve.check",
+        "free < needed", "False", _FULL, where="SpaceReserve.check",
     ),
     Plant(
         "a checkpoint takes the reserve from a compaction", "storage/files/space_reserve.py",

@@ -98,7 +98,8 @@ class HandBack:
         with closing(self.open_store()) as store:
             store.recover()
             if store.disk_full:
-                raise NoWritableDirectoryError("a ledger disk has no space for what the journals hold: make room first")
+                text = "a ledger disk has no space for what the journals hold: make room first"
+                raise NoWritableDirectoryError(f"{text}: {store.no_space}")
 
     def _export(self, index_directory: str) -> Exported:
         with (

@@ -16,7 +16,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import JournalDamageError, StorageError
 from ...storage.interfaces import ILedgerStorage, JournalPosition, LedgerRow
 from ...storage.journal.interfaces import IJournal
-from ..checkpointer import is_disk_full
+from ..checkpointer import described, is_disk_full
 from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes
 
 _MAX_RUN_BYTES = 1 << 20
@@ -70,16 +70,17 @@ def replay(
     return progress.n_entries
 
 
-def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]) -> bool:
+def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]) -> str:
     """Run a complete checkpoint, and return when it has ended; no other work may run at the same time.
 
     :param log_marks: the new log mark of each journal; the storage has every record before this position.
-    :returns: False if a disk had no space: the entries stay in memory, and no log mark has moved.
+    :returns: an empty text; or if a disk had no space, the text of the error: then the entries stay in memory, and no
+        log mark has moved.
     :raises StorageError: the checkpoint failed for another reason.
     """
     checkpoint = storage.begin_checkpoint(log_marks)
     if checkpoint is None:
-        return True
+        return ""
     try:
         for directory in range(len(checkpoint.paths)):
             checkpoint.write(directory)
@@ -87,10 +88,10 @@ def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]
     except StorageError as error:
         if not is_disk_full(error):
             raise
-        return False
+        return described(error)
     finally:
         checkpoint.finish()
-    return True
+    return ""
 
 
 class _Player:
@@ -145,7 +146,7 @@ class _Player:
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
             return
         if self._has_space and self._storage.is_full():
-            self._has_space = checkpoint_now(self._storage, self._log_marks)
+            self._has_space = not checkpoint_now(self._storage, self._log_marks)
         self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
         self._progress.n_entries += len(entries)
 

@@ -336,7 +336,8 @@ class BookieService(Service):
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
         if self._store.disk_full:
-            self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
+            text = "a ledger disk has no space for them, so they stay in memory and in the journals: {reason}"
+            self._log.warn(text, reason=self._store.no_space)
 
     async def _close_store(self) -> None:
         """Wait until no thread has work any more, because even cancelled work may use files; then close the files."""
@@ -463,8 +464,8 @@ class BookieService(Service):
 
     def _disks_seen(self, disks: DiskState) -> None:
         assert self._registration is not None
-        why = FAILED if self._flush_fails else disks.shortage
-        self._registration.set_high_priority(disks.has_reserve and not self._flush_fails, why)
+        accepted = disks.has_reserve and not self._flush_fails
+        self._registration.set_high_priority(accepted, FAILED if self._flush_fails else disks.shortage)
         if disks.lost_journals:  # stop, because records acknowledged from now on would be lost
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return

@@ -57,15 +57,20 @@ class Store:
     """The open files of a bookie.
 
     :ivar n_replayed: number of entries that the last start replayed.
-    :ivar disk_full: whether the replayed entries are only in memory and in the journals, because a ledger disk had no
-        space.
+    :ivar no_space: which ledger disk had no space for the replayed entries, which then are only in memory and in the
+        journals; empty if there was space.
     """
 
     journals: Sequence[IJournal]
     log_marks: Sequence[LogMark]
     storage: ILedgerStorage
     n_replayed: int = 0
-    disk_full: bool = False
+    no_space: str = ""
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether a ledger disk had no space for the replayed entries."""
+        return bool(self.no_space)
 
     @classmethod
     def open(
@@ -118,7 +123,7 @@ class Store:
         positions = [log_mark.position for log_mark in self.log_marks]
         self.n_replayed = replay(self.journals, self.storage, positions, progress)
         ends = [journal.durable for journal in self.journals]
-        self.disk_full = not checkpoint_now(self.storage, ends)
+        self.no_space = checkpoint_now(self.storage, ends)
         if self.disk_full:
             return
         for journal, end in zip(self.journals, ends, strict=True):

@@ -41,6 +41,21 @@ PLENTY = 8 * 1024 * 1024 * 1024
 _BLOCK = 4096
 
 
+class ReserveShortageError(OSError):
+    """A disk has too little space for the entries of a checkpoint in addition to its reserve (``ENOSPC``).
+
+    The text is the same whatever the numbers are, so that a repeated failure can be recognized.
+
+    :ivar needed: number of bytes that must be free, for the entries and for what the reserve lacks.
+    :ivar free: number of bytes that are free.
+    """
+
+    def __init__(self, directory: str, needed: int, free: int) -> None:
+        super().__init__(errno.ENOSPC, "no space beside the reserve for deletions and compactions", directory)
+        self.needed = needed
+        self.free = free
+
+
 class SpaceReserve:
     """The space reserve of a ledger directory and its index directory.
 
@@ -84,19 +99,21 @@ class SpaceReserve:
         """Check that the disk has space for entries in addition to the reserve; extend a reserve that is too small.
 
         :param n_bytes: number of bytes of the entries that a checkpoint will write.
-        :raises OSError: ``ENOSPC`` if there is too little space.
+        :raises ReserveShortageError: there is too little space.
+        :raises OSError: a disk failed.
         """
         for directory, size in self._sizes.items():
             needed = n_bytes + size // _SPARE + size - self._held[directory]
             n_bytes = 0  # entries are written only to the ledger directory, which comes before the index directory
-            if self._fs.usage(directory)[1] < needed:
-                raise _none_left(directory)
+            free = self._fs.usage(directory)[1]
+            if free < needed:
+                raise ReserveShortageError(directory, needed, free)
         if self.released:
             return
         self.restore()
         for directory, size in self._sizes.items():
             if self._held[directory] < size and self._needs_reserve(directory):
-                raise _none_left(directory)
+                raise ReserveShortageError(directory, size - self._held[directory], self._fs.usage(directory)[1])
 
     def release(self) -> bool:
         """Delete the reserve files, so that a deletion or a compaction can use their space until :meth:`restore`.
@@ -169,7 +186,3 @@ def _allocated(file: IFile, held: int, more: int) -> int:
         else:
             return held + more
     return held
-
-
-def _none_left(directory: str) -> OSError:
-    return OSError(errno.ENOSPC, "no space beside the reserve for deletions and compactions", directory)

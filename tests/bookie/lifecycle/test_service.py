@@ -71,6 +71,12 @@ class StepTestCase(SynchronousTestCase):
     def setUp(self) -> None:
         self.world = World()
 
+    def kill(self) -> None:
+        """The process is gone, and the metadata store has noticed."""
+        self.world.disk.kill()
+        self.world.reactor = MemoryReactorClock()
+        self.world.store.bookies.clear()
+
     def settle(self, executor: StepExecutor) -> None:
         for _ in range(10):
             executor.drain()
@@ -248,12 +254,6 @@ class StartTests(StepTestCase):
             peer.send(adds(run(1, first, 5, b"payload")))
             executor.drain()
             self.assertEqual(peer.replies(), add_replies(run(1, first, 5, b"payload"), Status.EOK))
-
-    def kill(self) -> None:
-        """The process is gone, and the metadata store has noticed."""
-        self.world.disk.kill()
-        self.world.reactor = MemoryReactorClock()
-        self.world.store.bookies.clear()
 
     def test_journals_of_a_full_disk(self) -> None:
         """S7: a start on a full ledger disk keeps the journals, which alone have what it replayed."""

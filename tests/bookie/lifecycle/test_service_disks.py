@@ -107,6 +107,20 @@ class DirectoryTests(StepTestCase):
         texts = [str(formatEvent(event)) for event in events]
         self.assertEqual(len([text for text in texts if "the bookie is writable again" in text]), 1)
 
+    def test_start_on_a_full_disk(self) -> None:
+        """A start that has no space for what it replayed says in the log which file, or which disk, it had none for."""
+        service, executor = self.start()
+        assert service.engine is not None
+        service.engine.bookie.fence(7, b"key")  # something to replay
+        self.settle(executor)
+        self.kill()
+        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "commit" and op.path.startswith("/l/"))
+        with capturedLogs() as events:
+            service, executor = self.start()
+        texts = [text for text in map(str, map(formatEvent, events)) if "no space for them" in text]
+        self.assertEqual([text.partition(": ")[2] for text in texts], ["/l/current/index.sim: ENOSPC"])
+        self.assertEqual(service.admin.state().reasons, ("a checkpoint found no space",))
+
     def test_failed_disk(self) -> None:
         """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
         service, executor = self.start(flush_interval=1000, disk_check_interval=1000)

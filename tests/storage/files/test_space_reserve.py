@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.files import space_reserve
-from bookkeeper_twisted.storage.files.space_reserve import SpaceReserve
+from bookkeeper_twisted.storage.files.space_reserve import ReserveShortageError, SpaceReserve
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 
@@ -78,8 +78,9 @@ class SpaceReserveTests(SynchronousTestCase):
         self.assertEqual((reserve.missing, self.disk.free("/l")), (SIZE - 8192, 10_000 - 8192))
         for free in (0, SIZE // 4 + 100 - 1):
             self.disk.foreign["/l"] = DISK - SIZE - free
-            error = self.assertRaises(OSError, reserve.check, 100)
+            error = self.assertRaises(ReserveShortageError, reserve.check, 100)
             self.assertEqual((error.errno, error.filename), (errno.ENOSPC, "/l"))
+            self.assertEqual((error.needed, error.free), (100 + SIZE // 4 + 8192, self.disk.free("/l")))
             self.assertEqual(reserve.missing, SIZE - 8192)
         self.disk.foreign["/l"] -= 1
         reserve.check(100)
