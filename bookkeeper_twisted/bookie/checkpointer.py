@@ -219,11 +219,12 @@ def is_out_of_files(error: BaseException | None) -> bool:
 def cause_of(error: BaseException | None) -> str:
     """Return what the operating system, or SQLite, said to an ``error`` of the storage; empty if neither said anything.
 
-    The text has no paths, so that it is the same for all errors of a disk.
+    Of a path, the text has only the ledger directory, so that it is the same for all errors of a disk.
     """
     for each in _with_causes(error):
         if isinstance(each, OSError) and each.strerror:
-            return f"{each.strerror} (errno {each.errno})"
+            directory = str(each.filename or "").rpartition("/current")[0]
+            return f"{directory + ': ' if directory else ''}{each.strerror} (errno {each.errno})"
         if name := getattr(each, "sqlite_errorname", ""):
             return f"{each} ({name})"
     return ""

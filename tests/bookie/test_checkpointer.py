@@ -94,7 +94,7 @@ class CheckpointTests(SynchronousTestCase):
         failing = self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertFalse(self.successResultOf(failing))
-        failed = f"{FAILED}: EIO (errno 5)"
+        failed = f"{FAILED}: /ledger0: EIO (errno 5)"
         self.assertEqual((self.log_mark.position, self.rig.checkpointed), (JournalPosition(), [failed]))
         self.assertIsNotNone(self.rig.bookie.cached(1, 0))
         again = self.checkpointer.checkpoint()

@@ -11,6 +11,11 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
     Plant(
+        "nobody learns in which directory a checkpoint failed", "bookie/checkpointer.py",
+        'str(each.filename or "").rpartition("/current")[0]', '""', ["tests.bookie.lifecycle.test_service_disks"],
+        where="cause_of",
+    ),
+    Plant(
         "the forecast of a compaction does not name the logs that it leaves out", "http/console/bookie_pages.py",
         "each.damaged.items()", "()", _BOOKIE_PAGES, where="BookiePages._entry_logs",
     ),

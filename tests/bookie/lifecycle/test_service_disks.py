@@ -129,13 +129,13 @@ class DirectoryTests(StepTestCase):
         self.world.disk.fail(errno.EIO, when=lambda op: op.path == "/l/current/index.sim", times=1000)
         self.world.reactor.advance(1)
         self.settle(executor)
-        failed = "a checkpoint failed: EIO (errno 5)"
+        failed = "a checkpoint failed: /l: EIO (errno 5)"
         self.assertEqual(service.admin.state().reasons, (failed,))
         self.world.disk.heal()
         self.world.disk.fail(errno.EROFS, when=lambda op: op.path == "/l/current/index.sim", times=1000)
         self.world.reactor.advance(1)
         self.settle(executor)
-        failed = "a checkpoint failed: EROFS (errno 30)"
+        failed = "a checkpoint failed: /l: EROFS (errno 30)"
         self.assertEqual(service.admin.state().reasons, (failed,))
         self.world.reactor.advance(1)  # the disks have space
         self.settle(executor)
