@@ -23,6 +23,9 @@ _MOST_LEVELS = 100
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
+_LEAST = 0.001
+"""The least limit that a request may set, besides 0: answers have three decimal places, so a lesser one would be 0."""
+
 _MOST = 1e19
 """The greatest limit that a request may set.  It exceeds all limits that the configuration accepts."""
 
@@ -250,8 +253,9 @@ def _limiter(status: ThrottleStatus) -> Mapping[str, object]:
     return {
         _ENTRIES: _shown(status.limit.entries),
         _BYTES: _shown(status.limit.bytes),
-        "entriesPerSecondInForce": _shown(status.in_force.entries),
-        "bytesPerSecondInForce": _shown(status.in_force.bytes),
+        # what is in force may be far below the limit, and 0 would mean that there is none
+        "entriesPerSecondInForce": _shown(status.in_force.entries) or status.in_force.entries,
+        "bytesPerSecondInForce": _shown(status.in_force.bytes) or status.in_force.bytes,
         "grantedEntries": status.granted_entries,
         "grantedBytes": status.granted_bytes,
         "waitedSeconds": _shown(status.waited),
@@ -285,6 +289,8 @@ def _mapping(value: object, name: str) -> Mapping[str, object]:
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         raise IncorrectParameterError(f"{name} should be a number from 0, which sets no limit, to {_MOST:g}")
+    if 0 < value < _LEAST:
+        raise IncorrectParameterError(f"{name} should be 0, which sets no limit, or at least {_LEAST}")
     return value
 
 

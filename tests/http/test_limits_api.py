@@ -106,6 +106,8 @@ class LimitsTests(HttpCase):
             ({"limiters": {"scrub": {}}}, "neither entriesPerSecond nor bytesPerSecond"),
             ({"limiters": {"scrub": {"bytes": 1}}}, "scrub: unknown bytes"),
             ({"limiters": {"scrub": {"bytesPerSecond": -1}}}, "scrub: bytesPerSecond should be a number from 0"),
+            ({"limiters": {"scrub": {"bytesPerSecond": 1e-9}}}, "bytesPerSecond should be 0, which sets no limit, or"),
+            ({"adaptive": {"latencyBoundMs": 0.0009}}, "latencyBoundMs should be 0, which sets no limit, or at least"),
             ({"limiters": {"scrub": {"bytesPerSecond": "1"}}}, "scrub: bytesPerSecond should be a number from 0"),
             ({"limiters": {"scrub": {"bytesPerSecond": True}}}, "scrub: bytesPerSecond should be a number from 0"),
             ('{"limiters": {"scrub": {"bytesPerSecond": NaN}}}', "scrub: bytesPerSecond should be a number from 0"),
@@ -130,6 +132,14 @@ class ReplicationLimitsTests(HttpCase):
         self.limits = SpeedLimits(self.throttles, AdaptiveThrottles(clock, self.throttles, lambda: None))
         self.admin = FakeBookieAdmin(replication_limits=self.limits)
         self.site = make_site(self.admin, Clock())
+
+    def test_little_in_force(self) -> None:
+        """The least limit is shown, and what little of it is in force is not shown as no limit."""
+        body = json.dumps({"limiters": {"replication-read": {"bytesPerSecond": 0.001}}})
+        self.assertEqual(self.ask(THROTTLES, "PUT", body).status, 200)
+        self.throttles.find("replication-read").yield_to(0.125, Rate())
+        shown = json.loads(self.ask(THROTTLES).body)["limiters"]["replication-read"]
+        self.assertEqual((shown["bytesPerSecond"], shown["bytesPerSecondInForce"]), (0.001, 0.000125))
 
     def alone(self) -> None:
         """Serves autorecovery in a process of its own."""

@@ -59,6 +59,15 @@ PLANTS = (
         ["tests.limits.test_throttle"], where="Throttle.status",
     ),
     Plant(
+        "a tiny limit is accepted, and shown as none", "http/limits_api.py", "0 < value < _LEAST", "False",
+        ["tests.http.test_limits_api"], where="_number",
+    ),
+    Plant(
+        "a tiny limit in force is shown as none", "http/limits_api.py",
+        "_shown(status.in_force.bytes) or status.in_force.bytes", "_shown(status.in_force.bytes)",
+        ["tests.http.test_limits_api"], where="_limiter",
+    ),
+    Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),
