@@ -68,6 +68,12 @@ PLANTS = (
         ["tests.http.test_limits_api"], where="_limiter",
     ),
     Plant(
+        "a full disk of a journal says nothing of what is allocated", "http/console/diagnosis.py",
+        "f'{disk.free:,} bytes are left for the journal: once it needs more than what is allocated, the bookie ends'",
+        "f'{disk.free:,} bytes are left for the journal: without space, the bookie ends at the next append'",
+        ["tests.http.console.test_bookie_pages"], where="journal_warning",
+    ),
+    Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),

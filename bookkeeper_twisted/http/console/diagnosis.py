@@ -197,7 +197,7 @@ def journal_warning(disk: DirectoryUsage) -> str:
     """Return a warning if the ``disk`` of a journal has little space left; empty if it has enough or is not known."""
     if disk.reason or disk.free > disk.total * _LITTLE:
         return ""
-    return f"{disk.free:,} bytes are left for the journal: without space, the bookie ends at the next append"
+    return f"{disk.free:,} bytes are left for the journal: once it needs more than what is allocated, the bookie ends"
 
 
 @attrs.frozen

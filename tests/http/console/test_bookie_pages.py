@@ -84,7 +84,7 @@ class BookiePagesTests(BookieConsoleCase):
         self.assertEqual((ledgers["directory"], "journal" in ledgers), ("/ledgers", False))
         self.assertEqual([each["journal"] for each in journals], [True] * 3)
         self.assertEqual([each["daysUntilFull"] for each in journals], [0.0, 1.0, None])
-        text = "bytes are left for the journal: without space, the bookie ends at the next append"
+        text = "bytes are left for the journal: once it needs more than what is allocated, the bookie ends"
         self.assertEqual([each["warning"] for each in journals], [f"0 {text}", "", f"50 {text}"])
 
     def test_inodes(self) -> None:
