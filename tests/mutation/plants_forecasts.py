@@ -74,6 +74,10 @@ PLANTS = (
         ["tests.http.console.test_bookie_pages"], where="journal_warning",
     ),
     Plant(
+        "requests that wait at the same time wait longer than the clock", "http/console/diagnosis.py",
+        "max(start, until)", "start", ["tests.http.console.test_diagnosis"], where="_covered",
+    ),
+    Plant(
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),

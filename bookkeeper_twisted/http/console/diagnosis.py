@@ -57,7 +57,8 @@ class Bottleneck:
 
     :ivar cause: ``disk``, ``queue``, ``network``, ``processor``, ``system`` (the process did not run), or ``none``.
     :ivar text: the cause as a text for an operator.
-    :ivar seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
+    :ivar seconds: maps each resource or step to the seconds in which slow requests waited that waited longest for it;
+        seconds in which several requests waited count once.
     :ivar queue_ms, write_ms, sync_ms: mean times for which a group of journal entries waited in the queue, was written,
         and was synced; None if there were no groups.
     """
@@ -88,10 +89,11 @@ def bottleneck(
     :param waits: what requests wait for at present.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
-    seconds: dict[str, float] = {}
+    waited: dict[str, list[tuple[float, float]]] = {}
     for request in slow:
         if now - request.ended <= WINDOW:
-            seconds[request.waited_for] = seconds.get(request.waited_for, 0.0) + request.millis / 1000
+            waited.setdefault(request.waited_for, []).append((request.ended - request.millis / 1000, request.ended))
+    seconds = {name: _covered(times) for name, times in waited.items()}
     queue, write, sync = (
         _mean([group.waited for group in newest]), _mean([group.written for group in newest]),
         _mean([group.synced for group in newest if group.synced is not None]),
@@ -153,13 +155,22 @@ def _longest(seconds: Mapping[str, float]) -> tuple[str, str]:
 
     The seconds of a cause are the sum over the resources and steps that belong to the cause.
 
-    :param seconds: maps each resource or step to the total duration of the slow requests that waited longest for it.
+    :param seconds: maps each resource or step to the seconds in which slow requests waited for it.
     """
     by_cause: dict[str, float] = {}
     for waited_for, spent in seconds.items():
         by_cause[_CAUSES[waited_for]] = by_cause.get(_CAUSES[waited_for], 0.0) + spent
     cause = max(by_cause, key=by_cause.__getitem__)
     return cause, max((each for each in seconds if _CAUSES[each] == cause), key=seconds.__getitem__)
+
+
+def _covered(times: Iterable[tuple[float, float]]) -> float:
+    """Return the number of seconds that are within at least one of ``times``, which are pairs of start and end."""
+    covered, until = 0.0, -math.inf
+    for start, end in sorted(times):
+        covered += max(end - max(start, until), 0.0)
+        until = max(until, end)
+    return covered
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -66,6 +66,14 @@ class BottleneckTests(SynchronousTestCase):
         found = bottleneck((), [slow(DISK, 2000), slow(SYNC, 3000), slow(TURN, 4000)], NOW, "500")
         self.assertEqual((found.cause, found.text.endswith(SYNC)), ("disk", True))
 
+    def test_parallel(self) -> None:
+        """Requests that wait at the same time for the same wait the seconds of the clock, not those of all together."""
+        burst = [slow(DISK, 250, NOW - 100 + number / 1000) for number in range(200)]
+        found = bottleneck((), [*burst, slow(TURN, 1000), slow(TURN, 1000, NOW - 50)], NOW, "100")
+        self.assertEqual(found.cause, "network")
+        self.assertAlmostEqual(found.seconds[DISK], 0.449)
+        self.assertAlmostEqual(found.seconds[TURN], 2.0)
+
     def test_present(self) -> None:
         """What has lasted for a second comes before slow requests and the network; the disk before the queue."""
         peer = PeerDelay("c:1", 6.0, 0.3)
