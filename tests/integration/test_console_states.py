@@ -47,7 +47,7 @@ Of several scripts, the last one that was given is asked first.
 """
 
 _STREAM = "/api/v1/console/stream"
-_CLUSTER = {"bookies": {"b:1": {"id": "b:1", "state": "writable", "total": 10, "free": 5, "since": None}}, "safe": []}
+CLUSTER = {"bookies": {"b:1": {"id": "b:1", "state": "writable", "total": 10, "free": 5, "since": None}}, "safe": []}
 
 
 class AdminOfGoneDirectory(FakeBookieAdmin):
@@ -59,7 +59,7 @@ class AdminOfGoneDirectory(FakeBookieAdmin):
         return fail(OSError("no answer")) if self.fails else super().disks()
 
 
-class ConsoleStatesTests(TestCase):
+class ConsoleStatesCase(TestCase):
     """The files of the page come from a server, and what they show from a test."""
 
     timeout = 120
@@ -86,12 +86,16 @@ class ConsoleStatesTests(TestCase):
         source = _ANSWERED % json.dumps(made)
         self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
 
+
+class ConsoleStatesTests(ConsoleStatesCase):
+    """What is late, has failed, or is elsewhere."""
+
     async def test_late(self) -> None:
         """While the cluster cannot be read, the line says that what it has of the cluster is old, and since when."""
         await deferToThread(self._late)
 
     def _late(self) -> None:
-        self.given({"work": None, "cluster": _CLUSTER, "late": {"cluster": 1_700_000_000}})
+        self.given({"work": None, "cluster": CLUSTER, "late": {"cluster": 1_700_000_000}})
         self.visit.home()
         line = self.visit.wait("#line", "1 live")
         self.assertTrue(line.startswith("what is said of the cluster is OLD: reading it takes since 2023-11-1"), line)
@@ -190,7 +194,7 @@ class ConsoleStatesTests(TestCase):
     def _no_answer(self) -> None:
         row = {"id": "b:2", "state": "writable", "total": None, "free": None, "since": None, "url": "",
                "why": "no answer within 2 s", "silentSince": 1_700_000_000}  # fmt: skip
-        self.given({"work": None, "cluster": {**_CLUSTER, "bookies": {**_CLUSTER["bookies"], "b:2": row}},  # type: ignore[dict-item]
+        self.given({"work": None, "cluster": {**CLUSTER, "bookies": {**CLUSTER["bookies"], "b:2": row}},  # type: ignore[dict-item]
                     "late": {"cluster": 1_700_000_000}, "whyLate": {"cluster": "no ZooKeeper"}})  # fmt: skip
         self.visit.home()
         line = self.visit.wait("#line", "1 live")
@@ -211,7 +215,7 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("#line", "under-replicated: not known yet")
         self.visit.wait("main table", "Why is this ledger under-replicated? not known yet")
         self.visit.wait("main table", "What limits the repair? not known yet")
-        state: dict[str, object] = {"work": None, "operations": [], "cluster": {**_CLUSTER, "marked": 1700}}
+        state: dict[str, object] = {"work": None, "operations": [], "cluster": {**CLUSTER, "marked": 1700}}
         self.given(state)
         self.visit.home()
         self.visit.wait("#line", "1,700 ledgers under-replicated, unavailable: not known yet")
@@ -261,7 +265,7 @@ class ConsoleStatesTests(TestCase):
         await deferToThread(self._elsewhere)
 
     def _elsewhere(self) -> None:
-        self.given({"throttles": {"limiters": {}}, "cluster": _CLUSTER})
+        self.given({"throttles": {"limiters": {}}, "cluster": CLUSTER})
         self.visit.home()
         self.visit.wait("main table", "this process has no bookie")
         self.visit.click("Who holds this disk?")
@@ -424,27 +428,6 @@ class ConsoleStatesTests(TestCase):
         self.visit.wait("#same", "found")
         views = self.visit.driver.find_elements("css selector", "#replicas summary")
         self.assertEqual([each.text for each in views], ["text", "hex"])
-
-    async def test_marks_alone(self) -> None:
-        """Without an auditor, the number of under-replicated ledgers is said to be that of marks alone."""
-        await deferToThread(self._marks_alone)
-
-    def _marks_alone(self) -> None:
-        self.given({"work": None, "cluster": {**_CLUSTER, "marked": 1, "auditor": None}})
-        self.visit.home()
-        self.visit.wait("#line", "1 ledger under-replicated by marks alone, as NO AUDITOR is elected")
-
-    async def test_asking(self) -> None:
-        """While a bookie does not answer, the page of an entry says which ones are asked."""
-        await deferToThread(self._asking)
-
-    def _asking(self) -> None:
-        found = {"ensemble": 3, "writeQuorum": 2, "segments": [[0, ["a", "b", "c"]], ["8", ["d", "e", "f"]]]}
-        self.given({"work": None}, **{"ledger?": found, "entry?": ""})
-        self.visit.home()
-        for entry_id, said in ((5, "asking c, a;"), (9, "asking d, e;"), (8, "asking f, d;")):
-            self.visit.driver.execute_script(f"location.hash = '#/entry?ledger=7&entry={entry_id}'")
-            self.visit.wait("#replicas", said)
 
     async def test_many_events(self) -> None:
         """Of too many events, the page shows those next to the asked time, says how many it leaves out."""

@@ -2,8 +2,26 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, asOf, bytes, count, days, percent, reason, stateOf, unread } from "/console/format.js";
+import { ago, asOf, bytes, count, days, percent, reason, stateOf, time, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
+
+/** What the page has found when it last looked through all ledgers. */
+let scan = { end: 0, lost: 0, risky: 0, failure: "" };
+
+const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "ledgers"}`;
+
+/** Whether the cluster can lose one more bookie, by bookies, marks and what is known of ledgers: [class, text]. */
+function verdictOf(facts) {
+  const against = facts.filter((each) => !each.safe).map((each) => each.text);
+  if (scan.risky)
+    against.unshift(`the loss of one bookie would lose entries of ${ledgersOf(scan.risky)}`);
+  if (scan.lost)
+    against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
+  if (against.length) return ["bad", `NO: ${against.join("; ")}`];
+  if (scan.failure) return ["warn", `not known, as the ledgers cannot be read: ${scan.failure}`];
+  if (!facts.length) return ["warn", "not known yet"];
+  return scan.end ? ["good", "yes"] : ["warn", "not known before all ledgers are looked at; bookies and marks say yes"];
+}
 
 const QUESTIONS = [
   [
@@ -94,12 +112,8 @@ const QUESTIONS = [
     "Is the cluster safe to lose one more bookie?",
     "#/safety",
     ({ cluster }) => {
-      const against = (cluster?.safe || []).filter((each) => !each.safe);
-      return !cluster?.safe
-        ? ""
-        : against.length
-          ? against.map((each) => each.text).join("; ")
-          : "as far as bookies and marks tell, yes; the page checks the ledgers";
+      const asOfScan = scan.end ? `, as the ledgers were at ${time(scan.end)}` : "";
+      return cluster?.safe ? verdictOf(cluster.safe)[1] + asOfScan : "";
     },
     "cluster",
   ],
@@ -207,51 +221,72 @@ export const bookies = {
 
 export const safety = {
   title: "Is the cluster safe to lose one more bookie?",
-  open(root, { act }) {
-    const verdict = part((reasons) =>
+  open(root, { act, state }) {
+    const reasons = part((facts) =>
       smallTable(
         "What speaks for it and against it",
         [
           ["", (row) => h("span", { class: row.safe ? "good" : "bad" }, row.safe ? "yes" : "NO")],
           ["", (row) => row.text],
         ],
-        reasons,
+        facts,
         "waiting for the cluster",
       ),
     );
+    const verdict = part(([level, text]) => h("strong", { class: level }, text));
+    const show = () => verdict.update(verdictOf(state.cluster?.safe || []));
     const found = h("div", { role: "status", id: "scan" }, "looking through all ledgers");
-    root.append(verdict.element, h("h3", null, "Ledgers with one replica left"), found);
-    act(() => scanLedgers(found));
-    return { update: (state) => verdict.update(state.cluster?.safe || []) };
+    verdict.element.id = "verdict";
+    root.append(verdict.element, reasons.element, h("h3", null, "Ledgers with one replica left, or none"), found);
+    act(() => scanLedgers(found, show));
+    return {
+      update: () => {
+        show();
+        reasons.update(state.cluster?.safe || []);
+      },
+    };
   },
 };
 
-async function scanLedgers(found) {
-  const rows = [];
+const AT_RISK = [
+  ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
+  ["state", (row) => row.state],
+  ["replicas left", (row) => String(row.replicas), true],
+  ["bookies", (row) => row.bookies.join(", ")],
+];
+
+async function scanLedgers(found, show) {
+  const rows = { lost: [], risky: [] };
   let after = -1,
-    scanned = 0,
-    lost = 0;
+    scanned = 0;
+  scan = { end: 0, lost: 0, risky: 0, failure: "" };
   while (after !== null && found.isConnected) {
-    const answer = await get(`/api/v1/console/ledgers?at_risk=true&after=${after}`);
-    rows.push(...answer.ledgers.slice(0, Math.max(0, 100 - rows.length)));
+    let answer;
+    try {
+      answer = await get(`/api/v1/console/ledgers?at_risk=true&after=${after}`);
+    } catch (error) {
+      scan.failure = error.message;
+      show();
+      throw error;
+    }
+    for (const row of answer.ledgers) {
+      const kind = row.replicas ? "risky" : "lost";
+      scan[kind] += 1;
+      if (rows[kind].length < 100) rows[kind].push(row);
+    }
     scanned += answer.scanned;
-    lost += answer.ledgers.length;
     after = answer.next;
+    if (after === null) scan.end = Date.now() / 1000;
+    show();
+    const shown = (number) => h("span", { class: number ? "bad" : "good" }, count(number));
     found.replaceChildren(
       facts([
         ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
-        ["would lose entries", h("span", { class: lost ? "bad" : "good" }, count(lost))],
+        ["without a replica left", shown(scan.lost)],
+        ["one more loss would lose entries", shown(scan.risky)],
       ]),
-      smallTable(
-        "The first of them",
-        [
-          ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
-          ["state", (row) => row.state],
-          ["replicas left", (row) => String(row.replicas), true],
-          ["bookies", (row) => row.bookies.join(", ")],
-        ],
-        rows,
-      ),
+      smallTable("The first without a replica left", AT_RISK, rows.lost),
+      smallTable("The first with one", AT_RISK, rows.risky),
     );
   }
 }

@@ -1,0 +1,63 @@
+"""The verdicts on ledgers and entries, and what is asked for them, in the console in a real browser."""
+
+from twisted.internet.threads import deferToThread
+
+from .test_console_states import CLUSTER, ConsoleStatesCase
+
+
+class ConsoleVerdictsTests(ConsoleStatesCase):
+    """Verdicts of the page over what a test gives it."""
+
+    async def test_safety(self) -> None:
+        """The verdict on the loss of one more bookie holds for bookies and ledgers; the overview says the same."""
+        await deferToThread(self._safety)
+
+    def _safety(self) -> None:
+        fine, wrong = {"safe": True, "text": "all bookies are there"}, {"safe": False, "text": "no auditor is elected"}
+        lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "bookies": ["b:1"]} for number in (0, 1))
+        risk = "the loss of one bookie would lose entries of 2 ledgers"
+        for facts, found, said in (
+            ([fine], [], "yes"),
+            ([fine], [last, last], f"NO: {risk}"),
+            ([fine, wrong], [], "NO: no auditor is elected"),
+            ([wrong], [lost, last, last],
+             f"NO: 1 ledger has entries without a replica left already; {risk}; no auditor is elected"),
+        ):
+            self.given({"work": None, "cluster": {**CLUSTER, "safe": facts}},
+                       **{"ledgers?": {"ledgers": found, "scanned": 9, "next": None}})  # fmt: skip
+            self.visit.home()
+            question = "Is the cluster safe to lose one more bookie?"
+            before = "NO: no auditor is elected" if wrong in facts else "not known before all ledgers are looked at"
+            self.visit.wait("main table", f"{question} {before}")
+            self.visit.click(question)
+            self.assertEqual(self.visit.wait("#verdict", said), said)
+            scan = self.visit.wait("#scan", "9, all of them")
+            self.assertIn(f"without a replica left\n{found.count(lost)}\n", f"{scan}\n")
+            self.assertIn(f"one more loss would lose entries\n{found.count(last)}\n", f"{scan}\n")
+            self.visit.driver.execute_script("location.hash = '#/'")
+            self.visit.wait("main table", f"{question} {said}, as the ledgers were at ")
+        self.given({"work": None, "cluster": {**CLUSTER, "safe": [fine]}},
+                   **{"ledgers?": {"failure": [500, "no ZooKeeper"]}})  # fmt: skip
+        self.visit.ask("Is the cluster safe to lose one more bookie?")
+        self.visit.wait("#verdict", "not known, as the ledgers cannot be read: no ZooKeeper")
+
+    async def test_marks_alone(self) -> None:
+        """Without an auditor, the number of under-replicated ledgers is said to be that of marks alone."""
+        await deferToThread(self._marks_alone)
+
+    def _marks_alone(self) -> None:
+        self.given({"work": None, "cluster": {**CLUSTER, "marked": 1, "auditor": None}})
+        self.visit.home()
+        self.visit.wait("#line", "1 ledger under-replicated by marks alone, as NO AUDITOR is elected")
+
+    async def test_asking(self) -> None:
+        """While a bookie does not answer, the page of an entry says which ones are asked."""
+        await deferToThread(self._asking)
+
+    def _asking(self) -> None:
+        found = {"ensemble": 3, "writeQuorum": 2, "segments": [[0, ["a", "b", "c"]], ["8", ["d", "e", "f"]]]}
+        self.given({"work": None}, **{"ledger?": found, "entry?": ""})
+        self.visit.home()
+        for entry_id, said in ((5, "asking c, a;"), (9, "asking d, e;"), (8, "asking f, d;")):
+            self.visit.driver.execute_script(f"location.hash = '#/entry?ledger=7&entry={entry_id}'")
+            self.visit.wait("#replicas", said)
