@@ -117,7 +117,10 @@ class TokenBucket:
         return delay if delay > _TICK else 0.0
 
     def debt(self, now: float) -> tuple[float, float]:
-        """Return the numbers of entries and bytes that must be paid off before the next request may pass."""
+        """Return the numbers of entries and bytes that must be paid off before the next request may pass.
+
+        :param now: the present time of the clock, in seconds.
+        """
         self._fill(now)
         return max(-self._entries.balance, 0.0), max(-self._bytes.balance, 0.0)
 

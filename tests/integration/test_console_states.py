@@ -106,8 +106,8 @@ class ConsoleStatesTests(ConsoleStatesCase):
 
     def _interrupted(self) -> None:
         states: list[dict[str, object]] = [
-            {"work": None, "operations": [], "cluster": {**_CLUSTER, "marked": 0}, "late": {"operations": 1}},
-            {"operations": []}, {"cluster": {**_CLUSTER, "marked": 7}},
+            {"work": None, "operations": [], "cluster": {**CLUSTER, "marked": 0}, "late": {"operations": 1}},
+            {"operations": []}, {"cluster": {**CLUSTER, "marked": 7}},
         ]  # fmt: skip
         for count, said in ((1, ""), (2, "OLD"), (3, "")):
             events = [
@@ -380,28 +380,6 @@ class ConsoleStatesTests(ConsoleStatesCase):
             self.visit.driver.get(f"{self.visit.url}/console#/{name}")
             self.assertEqual(self.visit.wait("#title"), "Overview")
         self.assertEqual(self.visit.errors(), [])
-
-    async def test_not_closed(self) -> None:
-        """Of a ledger that is not closed, nobody knows whether its writer is alive, so the page does not say so."""
-        await deferToThread(self._not_closed)
-
-    def _not_closed(self) -> None:
-        row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
-               "replicas": 1, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "segments": [[0, ["b:1"]]],
-               "states": {"b:1": "writable"}, "mark": None,
-               "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
-        for state, said in (
-            ("OPEN", "not closed: a writer may have it open"),
-            ("IN_RECOVERY", "not closed: a recovery has begun that has not ended; it may be at work"),
-        ):  # fmt: skip
-            found = row | {"state": state}
-            listed = {"ledgers": [found], "scanned": 1, "next": None}
-            self.given({"work": None}, **{"ledger?": found, "ledgers?": listed})
-            self.visit.home()
-            self.visit.click("Ledgers")
-            self.visit.wait("main .scroll", f"7 {state} not closed 1 of 1")
-            self.visit.click("7")
-            self.visit.wait("#ledger dl", said)
 
     async def test_high_ids(self) -> None:
         """Ids that a number of JavaScript cannot hold are shown and linked as they are; so is what an entry has."""

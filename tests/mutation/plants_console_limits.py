@@ -423,8 +423,8 @@ PLANTS = (
         "reason", _BOOKIE_PAGES, where="_remaining",
     ),
     Plant(
-        "a ledger waits for a time that is past", _MARKED, "without_past(text, self._now)", "text", _SURVEYED,
-        where="MarkedLedgers.read",
+        "a ledger waits for a time that is past", _MARKED, "without_past(text, now)", "text", _SURVEYED,
+        where="present_locks",
     ),
     Plant(
         "the other ledgers of a decommission are not told", "autorecovery/replication/lock_reasons.py",

@@ -17,7 +17,7 @@ PLANTS = (
     Plant(
         "a suspension does not hold in the wait for writes", "bookie/maintenance/compactor.py",
         "await self._idle(self.suspension.passed())", "pass",
-        ["tests.bookie.maintenance.test_suspended_compaction"], where="Compactor._compact",
+        ["tests.bookie.maintenance.test_suspended_compaction"], where="Compactor._may_write",
     ),
     Plant(
         "a suspension holds only before a rest", "bookie/maintenance/compactor.py",

@@ -221,9 +221,7 @@ class Compactor:
                     await self._admitted(following, user)
                 rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
-                    size = _size(rows)
-                    await self._allowed(self._writes, size, user, size[0])
-                    await self._idle(self.suspension.passed())  # a suspension that began during the wait holds, too
+                    await self._may_write(rows, user)
                 while rows:
                     if copy is None:
                         if not log_ids:
@@ -245,6 +243,12 @@ class Compactor:
             if copy is not None:
                 await in_thread(copy.abandon)
             await committed
+
+    async def _may_write(self, rows: Sequence[VerifiedRow], user: str) -> None:
+        """Wait for the limit on writes; a suspension that begins during this wait holds, too."""
+        size = _size(rows)
+        await self._allowed(self._writes, size, user, size[0])
+        await self._idle(self.suspension.passed())
 
     def _limits(self) -> tuple[int, int]:
         return step_limits(self._reads, self._writes)
