@@ -24,7 +24,7 @@ export const repair = {
           ["What limits the repair?", [h("strong", { id: "limit" }, value.limit), ...consolesOf(value)]],
           ["autorecovery", value.enabled ? "enabled" : h("span", { class: "bad" }, "DISABLED")],
           ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected, so no further ledger is marked")],
-          ["under-replicated", `${count(value.count)} by their marks, as read at ${time(value.readAt)}`],
+          ["under-replicated", `${count(value.count)}, as read at ${time(value.readAt)}`],
           ["without a replica that can be read", unavailable(value)],
         ]),
         smallTable(
