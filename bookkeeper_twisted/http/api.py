@@ -96,12 +96,13 @@ class ApiRequest:
         text = self.parameters.get(name)
         try:
             value = default if text is None else whole_number(text)
-            if abs(value) <= MAX_ENTRY_ID:
-                return value
-            raise ValueError("too large")
+            problem = "" if abs(value) <= MAX_ENTRY_ID else "is too large"
         except ValueError:
-            shown = repr(text) if len(text or "") <= _SHOWN else f"a text of {len(text or '')} characters"
-            raise IncorrectParameterError(f"{name} = {shown} is not a number") from None
+            value, problem = default, "is not a number"
+        if not problem:
+            return value
+        shown = repr(text) if len(text or "") <= _SHOWN else f"a text of {len(text or '')} characters"
+        raise IncorrectParameterError(f"{name} = {shown} {problem}")
 
     def check(self, route: Route) -> None:
         """Check the parameters of the query string against those that the ``route`` declares.

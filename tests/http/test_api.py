@@ -77,6 +77,8 @@ class PageTests(HttpCase):
         for text in ("x", "1_0", "%D9%A1%D9%A0", "+%D9%A1", "%201", "0x1", "1.0", "", "-", "9" * 5000, str(1 << 63)):
             with self.subTest(text[:9]):
                 self.assertEqual(self.ask(f"/?n={text}").status, 400)
+        self.assertIn("'9223372036854775808' is too large", self.ask(f"/?n={1 << 63}").body)
+        self.assertIn("'x' is not a number", self.ask("/?n=x").body)
         self.assertEqual(self.ask("/?n=-012").body, "-12 False")
         self.assertEqual(self.ask(f"/?n={(1 << 63) - 1}").body, f"{(1 << 63) - 1} False")
         self.assertLess(len(self.ask("/?n=" + "x" * 5000).body), 200)

@@ -195,7 +195,7 @@ class ConsoleTests(TestCase):
     def _healthy(self) -> None:
         visit, seen = self.visit, []
         visit.home()
-        seen.append(visit.wait("#line", "3 live, 0 read-only, 0 lost"))
+        seen.append(visit.wait("#line", "3 live, 0 read-only, 0 unavailable"))
         visit.wait("main table", "writable bookies would be left")
         visit.picture("overview")
         for page, text in (
@@ -253,7 +253,7 @@ class ConsoleTests(TestCase):
     def _broken(self) -> None:
         visit = self.visit
         visit.home()
-        visit.wait("#line", "1 live, 1 read-only, 1 lost, 1 draining")
+        visit.wait("#line", "1 live, 1 read-only, 1 unavailable, 1 draining")
         visit.ask("Why is this bookie read-only?")
         visit.wait("#reasons", "an administrator has set it read-only, since")
         visit.picture("read-only")

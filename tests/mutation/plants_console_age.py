@@ -11,6 +11,10 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
     Plant(
+        "a number that is too large is none", "http/api.py", '"is too large"', '"is not a number"',
+        ["tests.http.test_api"], where="ApiRequest.number",
+    ),
+    Plant(
         "nobody learns in which directory a checkpoint failed", "bookie/checkpointer.py",
         'str(each.filename or "").rpartition("/current")[0]', '""', ["tests.bookie.lifecycle.test_service_disks"],
         where="cause_of",

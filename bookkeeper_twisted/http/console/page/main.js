@@ -48,12 +48,13 @@ async function act(work) {
 
 function navigate() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const name = Object.hasOwn(PAGES, path) ? path : "overview";
+  const isKnown = Object.hasOwn(PAGES, path),
+    name = isKnown ? path : "overview";
   for (const link of document.querySelectorAll("#pages a")) {
     if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  report("");
+  report(isKnown || !path ? "" : `there is no page ${path}; this is the overview`);
   const root = document.getElementById("content");
   page = name;
   root.replaceChildren(h("h2", { id: "title" }, PAGES[name].title), old);
@@ -117,7 +118,7 @@ function summary() {
       `${bytes(total - free)} of ${bytes(total)} used`,
       `${of("writable").length} live`,
       `${of("read-only").length} read-only`,
-      `${of("unavailable").length} lost`,
+      `${of("unavailable").length} unavailable`,
     );
     const silent = of("does not answer");
     if (silent.length) parts.push(`${silent.length} DO NOT ANSWER (${silentSince(silent)})`);

@@ -69,7 +69,10 @@ export const bookie = {
           parts.state.update(own);
           parts.disks.update(own.disks || []);
         }
-        if (latency) parts.latency.update(latency);
+        if (latency) {
+          parts.latency.update(latency);
+          showThreshold(latency.threshold);
+        }
         for (const [index, ring] of (journals || []).entries()) {
           if (!journalViews[index]) {
             journalViews[index] = journalView(journals.length > 1 ? `Journal ${index}` : "Journal");
@@ -105,14 +108,24 @@ function stateOf(own) {
   ];
 }
 
+/** Shows the threshold in force in the field for another one, until somebody types there. */
+function showThreshold(threshold) {
+  const field = document.getElementById("threshold");
+  if (field && field !== document.activeElement && !field.dataset.edited) field.value = threshold || 0;
+}
+
 /** Sets from how many milliseconds on a request counts as slow, until the process ends. */
 function thresholdForm(act) {
   const set = (event) => {
     event.preventDefault();
     const slowRequestThresholdMs = new FormData(event.target).get("threshold");
+    delete field.dataset.edited;
     act(() => send("PUT", "/api/v1/config/server_config", { slowRequestThresholdMs }));
   };
   const field = h("input", { id: "threshold", name: "threshold", type: "number", min: 0, required: true });
+  field.addEventListener("input", () => {
+    field.dataset.edited = "yes";
+  });
   return h(
     "form",
     { class: "search", onsubmit: set },
@@ -178,7 +191,9 @@ function journalView(name) {
         "d",
         groups.map((each, at) => bar(at, each[3] * scale, (each[4] + (each[5] || 0)) * scale)).join(""),
       );
-      image.setAttribute("aria-label", `${name}: queue below, write and sync above; the highest bar is ${millis(most)}`);
+      const said = `${name}: queue below, write and sync above; the highest bar is ${millis(most)}`;
+      image.setAttribute("aria-label", said);
+      image.querySelector("title").textContent = said;
       const entries = kept.reduce((sum, each) => sum + each[1], 0),
         size = kept.reduce((sum, each) => sum + each[2], 0);
       const seconds = Math.max(kept.at(-1)[0] - kept[0][0], 0.001);

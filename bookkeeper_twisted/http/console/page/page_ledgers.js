@@ -25,6 +25,16 @@ const entriesOf = (row) => count(BigInt(row.last) + 1n);
 
 const replicasOf = (row) => (isEmpty(row) ? "it has no entry" : `${row.replicas} of ${row.writeQuorum}`);
 
+/** An answer; if there is none, the message above the page says why, and the place of the answer stays empty. */
+async function read(place, path) {
+  try {
+    return await get(path);
+  } catch (error) {
+    place.replaceChildren();
+    throw error;
+  }
+}
+
 /** The state of a ledger and whose it is, as [state, owner]; each is a text or an element. */
 export async function ownerOf(id) {
   try {
@@ -50,8 +60,8 @@ export const ledgers = {
       event.preventDefault();
       const given = new FormData(event.target),
         wanted = new URLSearchParams();
-      if (given.get("id")) {
-        location.hash = `#/ledger?id=${given.get("id")}`;
+      if (given.get("id").trim()) {
+        location.hash = `#/ledger?id=${given.get("id").trim()}`;
         return;
       }
       for (const name of NAMES) if (given.get(name)) wanted.set(name, given.get(name));
@@ -62,7 +72,7 @@ export const ledgers = {
       h(
         "form",
         { class: "search", onsubmit: search, role: "search" },
-        field("id", "Id", { inputmode: "numeric", pattern: "[0-9]*" }),
+        field("id", "Id", { inputmode: "numeric", pattern: " *[0-9]* *" }),
         field("bookie", "Bookie"),
         h("label", null, "State", h("select", { name: "state" }, states)),
         field("key", "Metadata key"),
@@ -145,7 +155,7 @@ async function group(given, place) {
           ["value", ([name]) => name || "(none)"],
           ["ledgers", ([, sum]) => count(sum.ledgers), true],
           ["open", ([, sum]) => count(sum.open), true],
-          ["bytes of all replicas", ([, sum]) => bytes(sum.bytes), true],
+          ["bytes of all replicas, without open ledgers", ([, sum]) => bytes(sum.bytes), true],
         ],
         rows,
       ),
@@ -160,7 +170,7 @@ export const ledger = {
       place = h("div", { role: "status", id: "ledger" }, "reading");
     root.append(place);
     act(async () => {
-      const found = await get(`/api/v1/console/ledger?ledger_id=${encodeURIComponent(id)}`);
+      const found = await read(place, `/api/v1/console/ledger?ledger_id=${encodeURIComponent(id)}`);
       document.getElementById("title").textContent = `Ledger ${id}`;
       place.replaceChildren(
         found.mark
@@ -225,9 +235,9 @@ function askForEntry(ledgerId, entryId) {
   const go = (event) => {
     event.preventDefault();
     const given = new FormData(event.target);
-    location.hash = `#/entry?ledger=${given.get("ledger")}&entry=${given.get("entry")}`;
+    location.hash = `#/entry?ledger=${given.get("ledger").trim()}&entry=${given.get("entry").trim()}`;
   };
-  const digits = { inputmode: "numeric", pattern: "[0-9]+", required: true };
+  const digits = { inputmode: "numeric", pattern: " *[0-9]+ *", required: true };
   return h(
     "form",
     { class: "search", onsubmit: go },
@@ -262,7 +272,8 @@ export const entry = {
         })
         .catch(() => {}); // the answer about the entry says why, too
       act(async () => {
-        const found = await get(
+        const found = await read(
+          place,
           `/api/v1/console/entry?ledger_id=${encodeURIComponent(ledgerId)}&entry_id=${encodeURIComponent(entryId)}`,
         );
         place.replaceChildren(

@@ -17,14 +17,19 @@ export const work = {
     const operations = part(operationsOf);
     const replication = part(replicationOf);
     const limits = limitsTable(act);
+    const ofBookie = h(
+      "section",
+      { id: "of-bookie", hidden: true }, // a process that runs autorecovery alone has no such jobs
+      h("h3", null, "Collection, compaction, scrub"),
+      jobs.element,
+      ...jobButtons(act),
+    );
     root.append(
       h("h3", null, "Decommissions and recoveries of this process"),
       operations.element,
       h("h3", null, "Replication by this process"),
       replication.element,
-      h("h3", null, "Collection, compaction, scrub"),
-      jobs.element,
-      ...jobButtons(act),
+      ofBookie,
       h("h3", null, "Speed limits"),
       limits.element,
       h(
@@ -39,6 +44,7 @@ export const work = {
     );
     return {
       update(state) {
+        ofBookie.hidden = state.work === undefined;
         if (state.work !== undefined) jobs.update(state.work);
         if (state.operations) operations.update(state.operations);
         replication.update(state.replication ?? null);
@@ -182,6 +188,14 @@ function jobButtons(act) {
   ];
 }
 
+const SHOWN_USERS = 3;
+
+/** The first users of a limit, and how many more there are. */
+function usersOf(users) {
+  const more = users.length - SHOWN_USERS;
+  return (users.slice(0, SHOWN_USERS).join(", ") || "nobody now") + (more > 0 ? ` and ${count(more)} more` : "");
+}
+
 /** The limits: numbers follow the stream, but not those in a row that is being edited. */
 function limitsTable(act) {
   const element = h("div");
@@ -225,7 +239,7 @@ function limitsTable(act) {
         used.textContent =
           `${count(limit.grantedEntries)} entries and ${bytes(limit.grantedBytes)} granted, ` +
           `waited ${limit.waitedSeconds} s, ${limit.waiters} waiting; ` +
-          (limit.users.length ? `used by ${limit.users.join(", ")}` : "used by nobody now");
+          `used by ${usersOf(limit.users)}`;
         if (!edited()) {
           entries.value = limit.entriesPerSecond;
           size.value = limit.bytesPerSecond;

@@ -1,0 +1,84 @@
+"""The console in a real browser: what is not known yet, what is old, and what cannot be shown."""
+
+import json
+
+from twisted.internet.threads import deferToThread
+
+from .test_console_states import CLUSTER, ConsoleStatesCase
+
+
+class ConsoleUnknownTests(ConsoleStatesCase):
+    """Over states that a test makes."""
+
+    async def test_interrupted(self) -> None:
+        """What a new snapshot lacks is old until it is read again; what was late before the snapshot is not."""
+        await deferToThread(self._interrupted)
+
+    def _interrupted(self) -> None:
+        states: list[dict[str, object]] = [
+            {"work": None, "operations": [], "cluster": {**CLUSTER, "marked": 0}, "late": {"operations": 1}},
+            {"operations": []}, {"cluster": {**CLUSTER, "marked": 7}},
+        ]  # fmt: skip
+        for count, said in ((1, ""), (2, "OLD"), (3, "")):
+            events = [
+                f"id: 1-{n}\nevent: {'change' if n == 2 else 'snapshot'}\ndata: {json.dumps(state)}\n\n"
+                for n, state in enumerate(states[:count])
+            ]
+            self.given_events("".join(events))
+            self.visit.home()
+            line = self.visit.wait("#line", f"{7 if count == 3 else 0} ledgers under-replicated")
+            self.assertEqual("what is said of the cluster is OLD: it was not read again yet" in line, bool(said), line)
+        self.visit.click("Jobs and limits")
+        self.assertEqual(self.visit.wait("#title"), "Jobs and limits")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#old").text, "")
+
+    async def test_marks(self) -> None:
+        """What is not known yet of under-replicated ledgers is said to be unknown; an older answer has its time."""
+        await deferToThread(self._marks)
+
+    def _marks(self) -> None:
+        self.given({"work": None, "operations": []})
+        self.visit.home()
+        self.visit.wait("#line", "under-replicated: not known yet")
+        self.visit.wait("main table", "Why is this ledger under-replicated? not known yet")
+        self.visit.wait("main table", "What limits the repair? not known yet")
+        state: dict[str, object] = {"work": None, "operations": [], "cluster": {**CLUSTER, "marked": 1700}}
+        self.given(state)
+        self.visit.home()
+        self.visit.wait("#line", "1,700 ledgers under-replicated, unavailable: not known yet")
+        self.visit.wait("main table", "Why is this ledger under-replicated? 1,700 are marked")
+        found = {"readAt": 1_700_000_000, "enabled": True, "auditor": "b:1", "count": 1700, "unavailable": 240,
+                 "lookedAt": 1200, "ledgers": [], "limit": "the workers", "elsewhere": [], "consoles": []}  # fmt: skip
+        self.given({**state, "repair": found})
+        self.visit.home()
+        line = self.visit.wait("#line", "1,700 ledgers under-replicated, 240 of the first 1,200 looked at unavailable")
+        self.assertNotIn("as of", line)
+        self.given({**state, "repair": {**found, "count": 1800}})
+        self.visit.home()
+        self.visit.wait("#line", "240 of the first 1,200 looked at unavailable as of 2023-11-1")
+        self.visit.wait("main table", "What limits the repair? the workers as of 2023-11-1")
+        self.visit.click("Repair")
+        self.visit.wait("main dl", "1,800, as read at 2023-11-1")
+
+    async def test_search(self) -> None:
+        """An id may have blanks around it; of a ledger that cannot be shown, only the reason is; the order of a text in
+        another direction ends with its cell.
+        """
+        await deferToThread(self._search)
+
+    def _search(self) -> None:
+        row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
+               "replicas": 1, "bookies": ["b:1"], "custom": {"k": "\u202eevil"}, "state": "CLOSED"}  # fmt: skip
+        self.given({"work": None}, **{
+            "ledger?ledger_id=7": {"failure": [404, "Not Found\nledger 7 does not exist"]},
+            "ledgers?": {"ledgers": [row], "scanned": 1, "next": None},
+        })  # fmt: skip
+        self.visit.home()
+        self.visit.click("Ledgers")
+        self.visit.wait("main .scroll", "evil")
+        style = "return getComputedStyle(document.querySelector('.scroll td')).unicodeBidi"
+        self.assertEqual(self.visit.driver.execute_script(style), "isolate")
+        self.visit.fill("input[name=id]", " 7 ")
+        self.visit.click("Search")
+        self.visit.wait("#message", "ledger 7 does not exist")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#ledger").text, "")
