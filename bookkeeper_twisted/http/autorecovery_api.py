@@ -1,5 +1,6 @@
 """The HTTP pages about autorecovery, ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
@@ -28,6 +29,8 @@ _RECOVERY_BODY = '{"bookie_src" : ["<bookie id>"], "delete_cookie" : false}'
 _LEDGERS_AT_ONCE = 4
 _LOGGED = 20
 _MOST_FAILED = 20
+_MOST_DONE = 20
+_PROGRESS = "/api/v1/autorecovery/progress"
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
@@ -39,7 +42,10 @@ class RunningOperation:
     :ivar changed: time at which the number of ledgers that a decommission waits for has fallen last.
     :ivar fell: how much it has fallen then; 0 if it has never fallen.
     :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
+    :ivar recovered, failed: the numbers of ledgers that a recovery has recovered, and could not recover.
+    :ivar note_of_end: what is to be said of its end; for a recovery, why it could not recover the first such ledger.
     :ivar failure: why it has failed; empty while it continues.
+    :ivar ended: time of its end, in seconds of the clock; None while it continues.
     """
 
     name: str
@@ -48,7 +54,21 @@ class RunningOperation:
     changed: float = attrs.field(default=attrs.Factory(lambda self: self.began, takes_self=True))
     fell: int = 0
     remaining: Remaining | None = None
+    recovered: int = 0
+    failed: int = 0
+    note_of_end: str = ""
     failure: str = ""
+    ended: float | None = None
+
+    def progress(self, now: float) -> Mapping[str, object]:
+        """Return as JSON what has been done at the time ``now`` of the clock."""
+        state = "running" if self.ended is None else "failed" if self.failure or self.failed else "done"
+        return {
+            "name": self.name, "state": state, "seconds": round((self.ended or now) - self.began, 1),
+            "ledgersLeft": None if self.remaining is None else len(self.remaining.blockers),
+            "ledgersRecovered": self.recovered, "ledgersFailed": self.failed,
+            "reason": self.failure or self.note_of_end,
+        }  # fmt: skip
 
     def note(self, remaining: Remaining, now: float) -> None:
         """Take the ``remaining`` ledgers of a new check, made at the time ``now`` of the clock."""
@@ -71,6 +91,7 @@ class AutorecoveryApi:
         self._connect = connect
         self._clock = clock
         self.operations: dict[str, RunningOperation] = {}
+        self._done: deque[RunningOperation] = deque(maxlen=_MOST_DONE)
 
     def close(self) -> None:
         """Cancel all decommissions and recoveries that requests have begun."""
@@ -193,7 +214,7 @@ class AutorecoveryApi:
             except MetadataUnavailableError:
                 pass  # the decommission repeats both
             self._begin(name, partial(self._finish, name, bookie_id, delete))
-        return Answer(f"Success send decommission Bookie command {bookie_id}")
+        return Answer(f"Success send decommission Bookie command {bookie_id}", headers={"Location": _PROGRESS})
 
     async def _finish(self, name: str, bookie_id: str, delete: bool) -> None:
         def report(remaining: Remaining) -> None:
@@ -251,27 +272,42 @@ class AutorecoveryApi:
             if delete:
                 await recovery.check_gone()
             self._begin(name, partial(self._copy, name, recovery, delete))
-        return Answer("Success send recovery request command.")
+        return Answer("Success send recovery request command.", headers={"Location": _PROGRESS})
 
     async def _copy(self, name: str, recovery: BookieRecovery, delete: bool) -> None:
-        recovered = failed = 0
+        operation = self.operations[name]
 
         async def recover(planned: PlannedLedger) -> None:
-            nonlocal recovered, failed
             ended = await recovery.recover(planned)
             if ended.result is RecoveryResult.RECOVERED:
-                recovered += 1
-            else:
-                failed += 1
-                self._log.error(
-                    "{name}: ledger {ledger_id}: {reason}", name=name, ledger_id=ended.ledger_id, reason=ended.reason
-                )
+                operation.recovered += 1
+                return
+            operation.failed += 1
+            operation.note_of_end = operation.note_of_end or f"ledger {ended.ledger_id}: {ended.reason}"
+            self._log.error(
+                "{name}: ledger {ledger_id}: {reason}", name=name, ledger_id=ended.ledger_id, reason=ended.reason
+            )
 
         await for_each(recovery.plan(), recover, _LEDGERS_AT_ONCE)
-        if delete and not failed:
+        if not operation.recovered + operation.failed and (unknown := await recovery.unknown(())):
+            operation.note_of_end = f"no ledger names {', '.join(unknown)}, and there is no cookie: mistyped?"
+        if delete and not operation.failed:
             await recovery.forget()
-        self._log.info("{name} has ended: {recovered} ledgers recovered, {failed} failed",
-                       name=name, recovered=recovered, failed=failed)  # fmt: skip
+        self._log.info(
+            "{name} has ended: {recovered} ledgers recovered, {failed} failed{note}", name=name,
+            recovered=operation.recovered, failed=operation.failed,
+            note=operation.note_of_end and f"; {operation.note_of_end}",
+        )  # fmt: skip
+
+    @routed(
+        Route("GET", _PROGRESS,
+              "the decommissions and recoveries that requests have begun, those that have ended first: what they have "
+              "done, and why they have failed")
+    )  # fmt: skip
+    async def _progress(self, request: ApiRequest) -> Answer:
+        """Answer with the operations that continue after their requests; Apache's bookie has no such page."""
+        now = self._clock.seconds()
+        return json_answer([each.progress(now) for each in (*self._done, *self.operations.values())])
 
     # -- operations that continue after the answer --
 
@@ -287,11 +323,13 @@ class AutorecoveryApi:
 
     def _ended(self, _: None, operation: RunningOperation) -> None:
         if not operation.failure:
-            del self.operations[operation.name]
+            operation.ended = self._clock.seconds()
+            self._done.append(self.operations.pop(operation.name))
 
     def _keep(self, operation: RunningOperation, failure: str) -> None:
         """Keep an operation that has failed, with the reason, and forget the oldest one if too many are kept."""
         operation.failure = failure
+        operation.ended = self._clock.seconds()
         failed = [each.name for each in self.operations.values() if each.failure]
         for oldest in failed[:-_MOST_FAILED]:
             del self.operations[oldest]

@@ -21,7 +21,7 @@ JSON, TEXT = "application/json", "text/plain"
 _OURS = (
     "/api/v1/console/", "/api/v1/bookie/scrub", "/api/v1/bookie/throttles", "/api/v1/bookie/entry_logs",
     "/api/v1/bookie/gc/progress", "/api/v1/bookie/gc/cancel_compaction", "/api/v1/config/log_levels",
-    "/api/v1/openapi.json",
+    "/api/v1/autorecovery/progress", "/api/v1/openapi.json",
 )  # fmt: skip
 """Prefixes of the paths below ``/api/v1`` that Apache's bookie does not have."""
 

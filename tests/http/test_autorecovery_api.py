@@ -197,9 +197,47 @@ class AutorecoveryApiTests(HttpCase):
         body = json.dumps({"bookie_src": [gone], "bookie_dest": [], "delete_cookie": True})
         answer = self.ask(path, "PUT", body)
         self.assertEqual((answer.status, answer.body), (200, "Success send recovery request command."))
-        self.settle()
+        self.assertIn("Location: /api/v1/autorecovery/progress\r\n", f"{answer.head}\r\n")
+        expected = {"name": f"recovery of {gone}", "state": "done", "seconds": 0.0, "ledgersLeft": None,
+                    "ledgersRecovered": 1, "ledgersFailed": 0, "reason": ""}  # fmt: skip
+        self.assertEqual(self.progress(), [expected])
         self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).segments[0].bookies)
         self.assertNotIn(gone, self.do(self.driver.registration.all_bookies()))
+
+    def test_progress_of_what_fails(self) -> None:
+        """A recovery that cannot copy a ledger has failed, with the reason; one of an unknown bookie says so."""
+        writer = self.do(self._write())
+        first, second = writer.metadata.segments[0].bookies
+        self.do(self.cluster.stop_bookie(first))
+        self.do(self.cluster.stop_bookie(second))
+        for names in ([first, second], ["nope:1"]):
+            self.ask("/api/v1/autorecovery/bookie", "PUT", json.dumps({"bookie_src": names}))
+            self.clock.pump([5.0] * 60)
+        found = {each["name"]: each for each in self.progress()}
+        unknown, failed = found["recovery of nope:1"], found[f"recovery of {', '.join(sorted([first, second]))}"]
+        self.assertEqual((unknown["state"], unknown["ledgersRecovered"]), ("done", 0))
+        self.assertEqual(unknown["reason"], "no ledger names nope:1, and there is no cookie: mistyped?")
+        self.assertEqual((failed["state"], failed["ledgersFailed"]), ("failed", 1))
+        self.assertTrue(str(failed["reason"]).startswith(f"ledger {writer.ledger_id}: "), failed)
+
+    def test_progress_of_a_decommission(self) -> None:
+        """It has the number of ledgers that are left; one that has failed keeps its reason."""
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
+        self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1"}')
+        self.clock.pump([1.0] * 3)
+        (progress,) = self.progress()
+        self.assertEqual((progress["state"], progress["ledgersLeft"]), ("running", 1))
+        self.site.stopFactory()
+        self.settle()
+        (progress,) = self.progress()
+        self.assertEqual((progress["state"], progress["seconds"]), ("failed", 3.0))
+
+    def progress(self) -> list[dict[str, object]]:
+        """What is said of the operations that requests have begun."""
+        found: list[dict[str, object]] = json.loads(self.ask("/api/v1/autorecovery/progress").body)
+        return found
 
     def test_recovery_of_a_running_bookie(self) -> None:
         """It is emptied, but refused at once where its cookie is to go at the end."""

@@ -14,6 +14,21 @@ _PAGE, _SCRAPED = "http/metrics_page.py", ["tests.http.test_metrics_page"]
 
 PLANTS = (
     Plant(
+        "a recovery that could not copy a ledger is done", "http/autorecovery_api.py",
+        "self.failure or self.failed", "self.failure", ["tests.http.test_autorecovery_api"],
+        where="RunningOperation.progress",
+    ),
+    Plant(
+        "nobody learns that no ledger names the recovered bookie", "http/autorecovery_api.py",
+        "not operation.recovered + operation.failed", "False", ["tests.http.test_autorecovery_api"],
+        where="AutorecoveryApi._copy",
+    ),
+    Plant(
+        "an operation that has ended is forgotten", "http/autorecovery_api.py",
+        "self._done.append(self.operations.pop(operation.name))", "del self.operations[operation.name]",
+        ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._ended",
+    ),
+    Plant(
         "a deleted ledger is two lines of the log", "http/cluster_api.py",
         'Route("DELETE", "/api/v1/ledger/delete", "deletes a ledger", parameters=(_LEDGER_ID,), refusals=(400, 404), '
         "action=Permission.DELETE, is_logged=True)",
