@@ -18,7 +18,7 @@ from ..limits.adaptive import ISpeedLimits
 from ..metrics import JournalGroup
 from ..protocol.server.connected_peers import PeerDelay
 from ..storage.maintenance.scrub import DamagedEntries
-from .requests.slow_requests import PresentWait, SlowRequest
+from .requests.slow_requests import LoopDelay, PresentWait, SlowRequest
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason to be read-only that a bookie's state shows after :meth:`IBookieAdmin.set_read_only`."""
@@ -193,6 +193,12 @@ class IBookieAdmin(Interface):
         """Return what requests, or a checkpoint that lasts very long, wait for at present, and for how long.
 
         The result is empty before the bookie serves.
+        """
+
+    def long_delays() -> Sequence[LoopDelay]:
+        """Return the newest times in which the event loop was held up for a second or more.
+
+        The result is empty if ``slowRequestThresholdMs`` is not set.
         """
 
     def slowest_peer() -> PeerDelay | None:

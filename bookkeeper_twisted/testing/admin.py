@@ -30,7 +30,7 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
-from ..bookie.requests.slow_requests import PresentWait, SlowRequest
+from ..bookie.requests.slow_requests import LoopDelay, PresentWait, SlowRequest
 from ..config.log_levels import LOG_LEVELS
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..instruments import Ring
@@ -208,6 +208,7 @@ class FakeBookieAdmin:
     :ivar other_reasons: reasons to be read-only, other than the administrator's request.
     :ivar peer: the client that delays its replies most.
     :ivar waits: what requests wait for at present.
+    :ivar delays: times in which the event loop was held up.
     :ivar live: configuration keys that can be changed while the bookie runs.
     :ivar wrong_directories: the error that :meth:`check_directories` raises, if any.
     """
@@ -238,6 +239,7 @@ class FakeBookieAdmin:
     slow: Ring[SlowRequest] = attrs.field(factory=lambda: Ring(500))
     peer: PeerDelay | None = None
     waits: tuple[PresentWait, ...] = ()
+    delays: tuple[LoopDelay, ...] = ()
     since: float = _BEGAN
     older_reasons: tuple[str, ...] = ()
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
@@ -309,6 +311,10 @@ class FakeBookieAdmin:
     def present_waits(self) -> Sequence[PresentWait]:
         """Return what requests wait for at present."""
         return self.waits
+
+    def long_delays(self) -> Sequence[LoopDelay]:
+        """Return the newest times in which the event loop was held up for a second or more."""
+        return self.delays
 
     def slowest_peer(self) -> PeerDelay | None:
         """Return the client that delays its replies most; None if none does."""

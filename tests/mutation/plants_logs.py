@@ -12,6 +12,18 @@ _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant(
+        "a stop of the process is forgotten where no request was slow", "bookie/requests/slow_requests.py",
+        "self.long.append(delay)", "pass", _SLOW_TESTS, where="LoopWatch._tick",
+    ),
+    Plant(
+        "the console does not tell of a stopped process", "http/console/diagnosis.py",
+        "now - delay.end <= WINDOW", "False", ["tests.http.console.test_diagnosis"], where="bottleneck",
+    ),
+    Plant(
+        "a stop of long ago is the cause", "http/console/diagnosis.py",
+        "now - delay.end <= WINDOW", "True", ["tests.http.console.test_diagnosis"], where="bottleneck",
+    ),
+    Plant(
         "a frozen file system of the journal passes for a stopped process", "bookie/requests/slow_requests.py",
         "late - explained", "late", _SLOW_TESTS, where="SlowRequests.say",
     ),

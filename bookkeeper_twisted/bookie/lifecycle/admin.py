@@ -39,7 +39,7 @@ from ..engine import Engine, checkpoint_reasons
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
-from ..requests.slow_requests import PresentWait, SlowRequest, SlowRequests
+from ..requests.slow_requests import LoopDelay, PresentWait, SlowRequest, SlowRequests
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
 from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
@@ -316,6 +316,9 @@ class BookieAdmin:
     def present_waits(self) -> Sequence[PresentWait]:
         """Return what requests and checkpoints wait for at present; empty before the bookie serves."""
         return self._parts.engine.present_waits() if self._parts is not None else ()
+
+    def long_delays(self) -> Sequence[LoopDelay]:
+        return self._slow.long_delays if self._slow is not None else ()
 
     def slowest_peer(self) -> PeerDelay | None:
         """Return the client that delays its replies most; None without clients, and before the bookie serves."""

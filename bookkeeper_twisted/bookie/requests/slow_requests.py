@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -49,8 +49,14 @@ _TOLERANCE = 0.01
 
 _KEPT = 1000
 
+LONG_DELAY = 1.0
+"""Seconds from which on a delay of the reactor is kept for the console, even if no request is slow.
 
-class _Delay(NamedTuple):
+A request that arrives while the reactor is held up is not slow by the clock of the bookie, only by that of its client.
+"""
+
+
+class LoopDelay(NamedTuple):
     """A time in which the reactor was held up.
 
     :ivar start, end: seconds of the reactor's clock.
@@ -71,12 +77,14 @@ class LoopWatch:
 
     :param clock: the reactor.
     :param worked: returns the CPU time that the process has used, in seconds.
+    :ivar long: the newest delays of at least :data:`LONG_DELAY`, in the order of their ends.
     """
 
     def __init__(self, clock: IReactorTime, worked: Callable[[], float] = time.process_time) -> None:
         self._clock = clock
         self._worked = worked
-        self._late: deque[_Delay] = deque(maxlen=_KEPT)
+        self._late: deque[LoopDelay] = deque(maxlen=_KEPT)
+        self.long: deque[LoopDelay] = deque(maxlen=_KEPT)
         self._due = 0.0
         self._worked_before = 0.0
         self._call: IDelayedCall | None = None
@@ -94,20 +102,23 @@ class LoopWatch:
             self._call.cancel()
             self._call = None
         self._late.clear()
+        self.long.clear()
 
     def _tick(self) -> None:
         delay = self._delay()
         if delay is not None:
             self._late.append(delay)
+            if delay.end - delay.start >= LONG_DELAY:
+                self.long.append(delay)
         self._call = None
         self.start()
 
-    def _delay(self) -> _Delay | None:
+    def _delay(self) -> LoopDelay | None:
         """Return the delay of the timer if it is late now, else None."""
         now = self._clock.seconds()
         if now - self._due <= _TOLERANCE:
             return None
-        return _Delay(self._due, now, self._worked() - self._worked_before < (now - self._due) / 2)
+        return LoopDelay(self._due, now, self._worked() - self._worked_before < (now - self._due) / 2)
 
     def late_since(self, began: float) -> tuple[float, float]:
         """Return for how many seconds the reactor was held up since ``began``, as far as the timer has noticed it.
@@ -234,6 +245,11 @@ class SlowRequests:
             self._log.warn, template, peer, operation=operation, ledger_id=ledger_id, entry_id=entry_id, count=count,
             millis=millis, waited_for=waited_for, **self.fields_of(context),
         )  # fmt: skip
+
+    @property
+    def long_delays(self) -> Sequence[LoopDelay]:
+        """Return the newest delays of the reactor of at least :data:`LONG_DELAY`; none without a threshold."""
+        return tuple(self._loop.long)
 
     def held_up(self, seconds: float) -> float:
         """Return for how many of the last ``seconds`` the reactor was held up; 0 without a threshold."""

@@ -74,8 +74,9 @@ class BookieParts:
         threshold = self._admin.configuration().get("slowRequestThresholdMs", "0")
         slow = self._admin.slow_requests().after(0)
         found = bottleneck(
-            groups, slow, self._seconds(), threshold, self._admin.slowest_peer(), self._admin.present_waits()
-        )
+            groups, slow, self._seconds(), threshold, self._admin.slowest_peer(), self._admin.present_waits(),
+            self._admin.long_delays(),
+        )  # fmt: skip
         return attrs.asdict(found) | {"threshold": threshold}
 
     async def throttles(self) -> object:

@@ -4,6 +4,7 @@ disk will be full.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 
 import attrs
 
@@ -18,6 +19,7 @@ from ...bookie.requests.slow_requests import (
     ROOM_ON_DISK,
     STOPPED,
     TURN,
+    LoopDelay,
     PresentWait,
     SlowRequest,
 )
@@ -73,7 +75,7 @@ class Bottleneck:
 
 def bottleneck(
     groups: Iterable[JournalGroup], slow: Iterable[SlowRequest], now: float, threshold: str,
-    peer: PeerDelay | None = None, waits: Iterable[PresentWait] = (),
+    peer: PeerDelay | None = None, waits: Iterable[PresentWait] = (), delays: Iterable[LoopDelay] = (),
 ) -> Bottleneck:  # fmt: skip
     """Find the main cause of the slow requests of the last ten minutes: the one that took most of their time.
 
@@ -87,6 +89,8 @@ def bottleneck(
         cause is then derived from the mean times of the journal groups.
     :param peer: the client that delays its replies most; if no request is slow, the network to it may be the cause.
     :param waits: what requests wait for at present.
+    :param delays: times in which the event loop was held up.  Requests that arrived meanwhile are not among the slow
+        ones, so the longest delay is the cause if there are no slow requests.
     """
     newest = [group for group in groups if now - group.ended <= WINDOW]
     waited: dict[str, list[tuple[float, float]]] = {}
@@ -94,15 +98,9 @@ def bottleneck(
         if now - request.ended <= WINDOW:
             waited.setdefault(request.waited_for, []).append((request.ended - request.millis / 1000, request.ended))
     seconds = {name: _covered(times) for name, times in waited.items()}
-    queue, write, sync = (
-        _mean([group.waited for group in newest]), _mean([group.written for group in newest]),
-        _mean([group.synced for group in newest if group.synced is not None]),
-    )  # fmt: skip
-    is_recorded, network = threshold not in ("", "0"), _network(peer)
-    recorded = (
-        f"no request took {threshold} ms in the last ten minutes" if is_recorded
-        else "slowRequestThresholdMs is 0, so no request is recorded as slow"
-    )  # fmt: skip
+    queue, write = _mean([group.waited for group in newest]), _mean([group.written for group in newest])
+    sync = _mean([group.synced for group in newest if group.synced is not None])
+    is_recorded, recorded, network = threshold not in ("", "0"), _recorded(threshold), _network(peer)
     present = _present(waits)
     if present is not None:
         cause = _CAUSES[present.waited_for]
@@ -110,6 +108,9 @@ def bottleneck(
     elif seconds:
         cause, waited_for = _longest(seconds)
         text = f"the {cause}: slow requests waited longest for {waited_for}"
+    elif held_up := [delay for delay in delays if now - delay.end <= WINDOW]:
+        cause, text = _of_longest(held_up)
+        text += f"; besides, {recorded}"
     elif network:
         cause, text = "network", f"the network: {network}; in this bookie: {recorded}"
     elif not is_recorded:
@@ -137,6 +138,20 @@ def _described(wait: PresentWait) -> str:
     if name in (ROOM, ROOM_ON_DISK):
         return f"adds have waited for {seconds} for {name}"
     return f"{name} {'have' if name == SYNC else 'has'} lasted for {seconds}"
+
+
+def _recorded(threshold: str) -> str:
+    if threshold in ("", "0"):
+        return "slowRequestThresholdMs is 0, so no request is recorded as slow"
+    return f"no request took {threshold} ms in the last ten minutes"
+
+
+def _of_longest(delays: Iterable[LoopDelay]) -> tuple[str, str]:
+    """Return the cause of the longest of some delays of the event loop, and a text that says when it was."""
+    delay = max(delays, key=lambda each: each.end - each.start)
+    at, seconds = datetime.fromtimestamp(delay.end, UTC), delay.end - delay.start
+    cause, why = ("system", STOPPED) if delay.is_stop else ("processor", LOOP)
+    return cause, f"the {cause}: until {at:%H:%M:%S} UTC, for {seconds:.1f} s, clients waited for {why}"
 
 
 def _network(peer: PeerDelay | None) -> str:

@@ -107,6 +107,10 @@ class BookieAdminContract(SynchronousTestCase):
         """While nothing waits, the admin interface reports no wait that lasts."""
         self.assertEqual([wait for wait in self.admin.present_waits() if wait.seconds], [])
 
+    def test_long_delays(self) -> None:
+        """The admin interface reports no delay of the event loop before one."""
+        self.assertEqual(list(self.admin.long_delays()), [])
+
     def test_slowest_peer(self) -> None:
         """Without clients, the admin interface names none that delays its replies."""
         self.assertIsNone(self.admin.slowest_peer())

@@ -253,6 +253,18 @@ class SlowRequestTests(SynchronousTestCase):
             self.assertEqual(slow.recent.after(0)[-1].waited_for, reason)
             self.turns(3.0)
 
+    def test_long_delays(self) -> None:
+        """A long delay of the event loop is kept, whether or not a request was slow; a short one is not."""
+        slow = self.rig.engine.context.slow
+        self.turns(1.0)
+        self.rig.clock.advance(0.9)
+        self.assertEqual(slow.long_delays, ())
+        self.rig.clock.advance(3.2)
+        (delay,) = slow.long_delays
+        self.assertEqual((round(delay.end - delay.start, 2), delay.end), (3.15, self.rig.clock.seconds()))
+        slow.limit(0)
+        self.assertEqual(slow.long_delays, ())
+
     def test_watched(self) -> None:
         """The event loop is watched while there is a threshold, and until the bookie stops."""
         slow = self.rig.engine.context.slow

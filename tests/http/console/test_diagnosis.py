@@ -13,6 +13,7 @@ from bookkeeper_twisted.bookie.requests.slow_requests import (
     ROOM_ON_DISK,
     STOPPED,
     TURN,
+    LoopDelay,
     PresentWait,
     SlowRequest,
 )
@@ -94,6 +95,20 @@ class BottleneckTests(SynchronousTestCase):
         found = bottleneck([group(9, 9, 1.0)], [slow(DISK, 9000, 1.0)], NOW, "500")
         self.assertEqual((found.cause, found.queue_ms), ("none", None))
         self.assertIn("no request took 500 ms", found.text)
+
+    def test_held_up(self) -> None:
+        """A stop of the process is the cause if no request is slow: by the bookie's clock, what arrived then is not."""
+        old, busy = LoopDelay(NOW - WINDOW - 5, NOW - WINDOW - 1, True), LoopDelay(NOW - 9, NOW - 7, False)
+        stop = LoopDelay(NOW - 5, NOW - 1.8, True)
+        for delays, cause, said in (
+            ([old], "none", "nothing in this bookie: "),
+            ([old, busy], "processor", f"until 00:26:33 UTC, for 2.0 s, clients waited for {LOOP}"),
+            ([busy, stop], "system", f"until 00:26:38 UTC, for 3.2 s, clients waited for {STOPPED}"),
+        ):
+            found = bottleneck((), (), NOW, "200", PeerDelay("c:1", 0.0, 0.2) if cause != "none" else None, (), delays)
+            self.assertEqual(found.cause, cause)
+            self.assertIn(said, found.text)
+        self.assertEqual(bottleneck((), [slow(DISK)], NOW, "200", None, (), [stop]).cause, "disk")
 
     def test_network(self) -> None:
         """If no request is slow, a client that does not read, or is far away, is named; slow requests come first."""
