@@ -32,6 +32,7 @@ _PAYLOAD = 20_000
 _BATCH = 25
 _PASSWORD = b"full"
 _READY = re.compile(r"ready: bookie .*? on port (\d+), HTTP on port (\d+)")
+_CACHED = re.compile(r"^bookie_write_cache_count(?:{.*})? (\S+)$", re.MULTILINE)
 _SETTINGS = {
     "bookiePort": 0, "httpServerEnabled": "true", "httpServerPort": 0, "advertisedAddress": "127.0.0.1",
     "listeningInterface": "127.0.0.1", "allowLoopback": "true", "journalMaxSizeMB": 4, "journalPreAllocSizeMB": 1,
@@ -105,6 +106,12 @@ class Bookie:
         with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/api/v1/bookie/state", timeout=20) as answer:
             state = json.load(answer)
         return bool(state["readOnly"])
+
+    def has_settled(self) -> bool:
+        """Whether it has written all entries to the disk, or is read-only."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/metrics", timeout=20) as answer:
+            found = _CACHED.findall(answer.read().decode())
+        return (bool(found) and not any(map(float, found))) or self.is_read_only()
 
     def collect_garbage(self) -> None:
         """Force a run of the garbage collector."""
@@ -184,6 +191,8 @@ class Run:
             while not self._bookie.is_read_only():
                 with contextlib.suppress(NotEnoughBookiesError):  # it is read-only by now
                     self._write(8)
+                # Otherwise a fast disk takes all that the write cache accepts between two looks at the free space.
+                wait_until(self._bookie.has_settled, "the bookie has written its entries")
                 begun = time.monotonic() if self._free() > DISK_BYTES * 0.4 else begun
         else:
             with filler.open("wb") as file:
