@@ -63,8 +63,9 @@ class RunningOperation:
     def progress(self, now: float) -> Mapping[str, object]:
         """Return as JSON what has been done at the time ``now`` of the clock."""
         state = "running" if self.ended is None else "failed" if self.failure or self.failed else "done"
+        until = now if self.ended is None else self.ended
         return {
-            "name": self.name, "state": state, "seconds": round((self.ended or now) - self.began, 1),
+            "name": self.name, "state": state, "seconds": round(until - self.began, 1),
             "ledgersLeft": None if self.remaining is None else len(self.remaining.blockers),
             "ledgersRecovered": self.recovered, "ledgersFailed": self.failed,
             "reason": self.failure or self.note_of_end,

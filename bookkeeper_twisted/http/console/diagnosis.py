@@ -47,6 +47,8 @@ _FAR = 0.1
 _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
+_UNRECORDED = "slowRequestThresholdMs is 0, so no request is recorded as slow"
+
 _CAUSES: Mapping[str, str] = {
     DISK: "disk", SYNC: "disk", HELD: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", CHECKPOINT: "disk",
     QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
@@ -100,7 +102,8 @@ def bottleneck(
     seconds = {name: _covered(times) for name, times in waited.items()}
     queue, write = _mean([group.waited for group in newest]), _mean([group.written for group in newest])
     sync = _mean([group.synced for group in newest if group.synced is not None])
-    is_recorded, recorded, network = threshold not in ("", "0"), _recorded(threshold), _network(peer)
+    is_recorded, network = threshold not in ("", "0"), _network(peer)
+    recorded = _recorded(threshold) if is_recorded else _UNRECORDED
     present = _present(waits)
     if present is not None:
         cause = _CAUSES[present.waited_for]
@@ -141,8 +144,6 @@ def _described(wait: PresentWait) -> str:
 
 
 def _recorded(threshold: str) -> str:
-    if threshold in ("", "0"):
-        return "slowRequestThresholdMs is 0, so no request is recorded as slow"
     return f"no request took {threshold} ms in the last ten minutes"
 
 
