@@ -1,8 +1,20 @@
 """The verdicts on ledgers and entries, and what is asked for them, in the console in a real browser."""
 
+import json
+
 from twisted.internet.threads import deferToThread
 
 from .test_console_states import CLUSTER, ConsoleStatesCase
+
+_HELD = """
+const real = window.fetch;
+window.asked = [];
+window.fetch = (path, options) => {
+  if (!path.startsWith("/api/v1/console/ledgers?")) return real(path, options);
+  return new Promise((done) => window.asked.push(done));
+};
+"""
+"""A script that lets requests for ledgers wait for a test to answer them."""
 
 
 class ConsoleVerdictsTests(ConsoleStatesCase):
@@ -40,6 +52,33 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
                    **{"ledgers?": {"failure": [500, "no ZooKeeper"]}})  # fmt: skip
         self.visit.ask("Is the cluster safe to lose one more bookie?")
         self.visit.wait("#verdict", "not known, as the ledgers cannot be read: no ZooKeeper")
+
+    async def test_two_looks(self) -> None:
+        """An answer to a look through the ledgers that the user has left is no part of the next one."""
+        await deferToThread(self._two_looks)
+
+    def _two_looks(self) -> None:
+        self.given({"work": None, "cluster": {**CLUSTER, "safe": [{"safe": True, "text": "all bookies are there"}]}})
+        self.visit.home()
+        self.visit.driver.execute_script(_HELD)
+        for asked in (1, 2):
+            self.visit.driver.execute_script("location.hash = '#/'")
+            self.visit.wait("main table", "Is the cluster safe to lose one more bookie?")
+            self.visit.driver.execute_script("location.hash = '#/safety'")
+            self.visit.until(
+                lambda driver, asked=asked: driver.execute_script("return window.asked.length") == asked, "request"
+            )
+        row = {"id": 7, "state": "CLOSED", "replicas": 1, "bookies": ["b:1"]}
+        for number, said in (
+            (0, "not known before all ledgers are looked at"),
+            (1, "NO: the loss of one bookie would lose entries of 1 ledger"),
+        ):  # fmt: skip
+            found = json.dumps({"ledgers": [row], "scanned": 9, "next": None})
+            self.visit.driver.execute_async_script(
+                "window.asked[arguments[0]](new Response(arguments[1])); setTimeout(arguments[2], 200)", number, found
+            )
+            verdict = self.visit.wait("#verdict")
+            self.assertTrue(verdict.startswith(said), verdict)
 
     async def test_marks_alone(self) -> None:
         """Without an auditor, the number of under-replicated ledgers is said to be that of marks alone."""

@@ -259,31 +259,32 @@ async function scanLedgers(found, show) {
   const rows = { lost: [], risky: [] };
   let after = -1,
     scanned = 0;
-  scan = { end: 0, lost: 0, risky: 0, failure: "" };
+  const own = { end: 0, lost: 0, risky: 0, failure: "" }; // an answer to an earlier look may still be on its way
+  scan = own;
   while (after !== null && found.isConnected) {
     let answer;
     try {
       answer = await get(`/api/v1/console/ledgers?at_risk=true&after=${after}`);
     } catch (error) {
-      scan.failure = error.message;
+      own.failure = error.message;
       show();
       throw error;
     }
     for (const row of answer.ledgers) {
       const kind = row.replicas ? "risky" : "lost";
-      scan[kind] += 1;
+      own[kind] += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
     scanned += answer.scanned;
     after = answer.next;
-    if (after === null) scan.end = Date.now() / 1000;
+    if (after === null) own.end = Date.now() / 1000;
     show();
     const shown = (number) => h("span", { class: number ? "bad" : "good" }, count(number));
     found.replaceChildren(
       facts([
         ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
-        ["without a replica left", shown(scan.lost)],
-        ["one more loss would lose entries", shown(scan.risky)],
+        ["without a replica left", shown(own.lost)],
+        ["one more loss would lose entries", shown(own.risky)],
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
       smallTable("The first with one", AT_RISK, rows.risky),
