@@ -81,13 +81,17 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.assertTrue(verdict.startswith(said), verdict)
 
     async def test_marks_alone(self) -> None:
-        """Without an auditor, the number of under-replicated ledgers is said to be that of marks alone."""
+        """Without an auditor, ledgers are counted by their marks alone; of very many, the least number is told."""
         await deferToThread(self._marks_alone)
 
     def _marks_alone(self) -> None:
         self.given({"work": None, "cluster": {**CLUSTER, "marked": 1, "auditor": None}})
         self.visit.home()
         self.visit.wait("#line", "1 ledger under-replicated by marks alone, as NO AUDITOR is elected")
+        self.given({"work": None, "cluster": {**CLUSTER, "marked": 7000, "moreMarked": True, "auditor": "b:1"}})
+        self.visit.home()
+        self.visit.wait("#line", "at least 7,000 ledgers under-replicated")
+        self.visit.wait("main table", "Why is this ledger under-replicated? at least 7,000 are marked")
 
     async def test_asking(self) -> None:
         """While a bookie does not answer, the page of an entry says which ones are asked."""

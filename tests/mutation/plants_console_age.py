@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_MARKED = "http/console/marked_ledgers.py"
 
 _ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
@@ -63,6 +64,10 @@ PLANTS = (
         "no bookie is shown before all ledgers are read", _CLUSTER,
         "looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())", "pass", _SURVEYED,
         where="ClusterParts.cluster",
+    ),
+    Plant(
+        "no bookie is shown before all marks are counted", _MARKED, "seconds() >= until", "False", _SURVEYED,
+        where="count_marks",
     ),
     Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,

@@ -22,7 +22,7 @@ from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers
-from .marked_ledgers import DETAILS_SECONDS, MarkedLedgers, within
+from .marked_ledgers import DETAILS_SECONDS, MarkedLedgers, count_marks, within
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
@@ -146,10 +146,11 @@ class ClusterParts:
         self._samples += 1
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
-        marked = len([each async for each in admin.client.metadata.underreplication.marked_ledgers()])
+        marked, is_more = await count_marks(admin.client.metadata.underreplication, self._seconds)
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
             "marked": marked,
+            "moreMarked": is_more,
             "auditor": auditor,
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [

@@ -1,6 +1,6 @@
 """Reads the details of underreplicated ledgers, as far as they can be read in a bounded time."""
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -11,6 +11,7 @@ from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ...limits.adaptive import RunningJob
+from ...metadata.interfaces import IUnderreplication
 from ...model import LedgerMetadata, UnderreplicatedLedger
 from .replicas import live_replicas
 
@@ -122,6 +123,24 @@ def says_lost(lock: str | None) -> bool:
     :param lock: the text in the replication lock of the ledger; None if no worker has locked the ledger.
     """
     return lock is not None and "no bookie has ledger " in lock
+
+
+async def count_marks(marks: IUnderreplication, seconds: Callable[[], float]) -> tuple[int, bool]:
+    """Count underreplicated marks for :data:`DETAILS_SECONDS`, but at least until the first one is found.
+
+    :param seconds: returns the time in seconds.
+    :returns: the number of marks, and whether there may be more.
+    """
+    until, count = seconds() + DETAILS_SECONDS, 0
+    listing: Any = marks.marked_ledgers()
+    try:
+        async for _ in listing:
+            count += 1
+            if seconds() >= until:
+                return count, True
+    finally:
+        await listing.aclose()
+    return count, False
 
 
 async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[Any], Any, None]) -> None:

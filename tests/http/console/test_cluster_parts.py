@@ -336,7 +336,8 @@ class ClusterTests(ConsoleClusterCase):
         ledger_ids = [self.ledger(b"x") for _ in range(3)]
         for ledger_id in ledger_ids:
             self.result(self.marks.mark(ledger_id, ("bookie-0",), None))
-        self.assertEqual(self.read("cluster")["marked"], 3)
+        sample = self.read("cluster")
+        self.assertEqual((sample["marked"], sample["moreMarked"]), (3, False))
         client = self.result(self.shared()).client
         read, silent = client.ledger_metadata, ledger_ids[1:]
         self.patch(client, "ledger_metadata", lambda ledger_id: Deferred() if ledger_id in silent else read(ledger_id))
@@ -352,6 +353,19 @@ class ClusterTests(ConsoleClusterCase):
             self.assertEqual([row["id"] for row in found["ledgers"]], ledger_ids[:locked])
             self.assertEqual(found["readAt"], self.clock.seconds() - DETAILS_SECONDS)
             self.assertIn("no replication worker" if locked else "could not be read within 2 s", found["limit"])
+
+    def test_many_marks(self) -> None:
+        """Very many marks are counted for a bounded time, so that the bookies are shown; one is found in any case."""
+        for pause, count in ((DETAILS_SECONDS * 0.75, 2), (DETAILS_SECONDS * 3, 1)):
+
+            async def slowly(pause: float = pause) -> Any:
+                for ledger_id in range(9):
+                    self.clock.rightNow += pause
+                    yield ledger_id
+
+            self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
+            found = self.read("cluster")
+            self.assertEqual((found["marked"], found["moreMarked"], found["safe"][1]["safe"]), (count, True, False))
 
     def test_slow_ledgers(self) -> None:
         """The bookies are shown although it cannot be told in time which of them no ledger needs."""

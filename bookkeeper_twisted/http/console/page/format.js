@@ -80,13 +80,16 @@ export function unavailable(marks) {
   return `${count(marks.unavailable)} of ${of} unavailable${more}`;
 }
 
+/** The number of marked ledgers in a sample of the cluster; those of very many are counted for a bounded time only. */
+export const marksOf = (cluster) => (cluster.moreMarked ? "at least " : "") + count(cluster.marked);
+
 /** The number of marked ledgers, as the newest sample of the cluster has it; how many are unavailable is read rarely. */
 export function underReplicated(state) {
   const marked = state.cluster?.marked,
     marks = state.repair;
   if (marked === undefined) return "under-replicated: not known yet";
   const marksAlone = state.cluster.auditor === null ? " by marks alone, as NO AUDITOR is elected that marks more" : "";
-  const text = `${count(marked)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${marksAlone}`;
+  const text = `${marksOf(state.cluster)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${marksAlone}`;
   if (!marked) return text;
   if (!marks?.count) return `${text}, unavailable: ${unread(state, "repair") || "not known yet"}`;
   return `${text}, ${unavailable(marks)}${asOf(state)}`;

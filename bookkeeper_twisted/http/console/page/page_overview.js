@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, asOf, bytes, count, days, percent, reason, stateOf, time, unread } from "/console/format.js";
+import { ago, asOf, bytes, count, days, marksOf, percent, reason, stateOf, time, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 /** What the page has found when it last looked through all ledgers. */
@@ -59,7 +59,7 @@ const QUESTIONS = [
       cluster?.marked === undefined
         ? ""
         : cluster.marked
-          ? `${count(cluster.marked)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each`
+          ? `${marksOf(cluster)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each`
           : "none is",
     "cluster",
   ],
