@@ -70,6 +70,16 @@ PLANTS = (
         where="count_marks",
     ),
     Plant(
+        "no ledger is looked at before all locks are read", _CLUSTER,
+        "await within(self._clock, DETAILS_SECONDS, found.read_locks())", "await found.read_locks()", _SURVEYED,
+        where="ClusterParts.repair",
+    ),
+    Plant(
+        "no worker is at a ledger whose lock could not be read", _MARKED,
+        "UNREAD if self.locks is None else self.locks.get(ledger_id)", "(self.locks or {}).get(ledger_id)", _SURVEYED,
+        where="MarkedLedgers._read_row",
+    ),
+    Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,
         "{each: found.locks[each] for each in found.locks.keys() & set(marked)}", "found.locks", _SURVEYED,
         where="ClusterParts.repair",

@@ -202,7 +202,8 @@ class ClusterParts:
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair.
 
-        Locks and details of ledgers that cannot be read within :data:`DETAILS_SECONDS` are left out as unknown.
+        Locks that cannot be read within :data:`DETAILS_SECONDS` are unknown, and so are the details of ledgers that
+        cannot be read within as long again.
         """
         admin, began = await self._admin(), self._seconds()
         metadata = admin.client.metadata
@@ -214,6 +215,7 @@ class ClusterParts:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
         found = MarkedLedgers(admin, self._registered, self._seconds(), self._jobs(), self._said)
+        await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
         locks = None if found.locks is None else {each: found.locks[each] for each in found.locks.keys() & set(marked)}

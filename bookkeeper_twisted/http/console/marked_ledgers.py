@@ -18,13 +18,16 @@ from .replicas import live_replicas
 DETAILS_SECONDS = 2.0
 """Seconds within which the details of underreplicated ledgers are read; those that are not read then are unknown."""
 
+UNREAD = f"not known, as the locks could not be read within {DETAILS_SECONDS:g} s"
+"""The text for a replication lock if the locks could not be read in time."""
+
 _AT_ONCE = 20
 _REPAIR = "replication of ledger "
 _STATES = {"grace": "left to its writer", "waiting": "waits", "impossible": "cannot be repaired"}
 
 
 class MarkedLedgers:
-    """The details of underreplicated ledgers; if :meth:`read` is cancelled, those that were read before.
+    """The details of underreplicated ledgers; if reading is cancelled, those that were read before.
 
     :param admin: the client of the cluster.
     :param registered: ids of the registered bookies.
@@ -52,14 +55,17 @@ class MarkedLedgers:
         self.unavailable: list[int] = []
         self.doubtful: list[int] = []
 
+    async def read_locks(self) -> None:
+        """Read the replication locks; do this before :meth:`read`."""
+        locks = await self._admin.client.metadata.underreplication.locked_ledgers()
+        self.locks = present_locks(locks, self._jobs, self._now)
+
     async def read(self, ledger_ids: Sequence[int], most: int) -> None:
-        """Read the replication locks, and then the details of ledgers in the given order.
+        """Read the details of ledgers in the given order.
 
         :param ledger_ids: ids of underreplicated ledgers.
         :param most: maximum number of ledgers of which rows are made; of the others, live replicas are counted alone.
         """
-        locks = await self._admin.client.metadata.underreplication.locked_ledgers()
-        self.locks = present_locks(locks, self._jobs, self._now)
         await for_each(ledger_ids[:most], self._read_row, _AT_ONCE)
         await for_each(ledger_ids[most:], self._read_replicas, _AT_ONCE)
 
@@ -91,7 +97,7 @@ class MarkedLedgers:
         if known is None:
             return
         metadata, mark, replicas = known
-        lock = (self.locks or {}).get(ledger_id)
+        lock = UNREAD if self.locks is None else self.locks.get(ledger_id)
         self._rows[ledger_id] = {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
             "lock": lock, "replicas": replicas, "state": metadata.state.name,
