@@ -80,6 +80,10 @@ PLANTS = (
         where="MarkedLedgers._read_row",
     ),
     Plant(
+        "a repair that has just ended is one of another process", _CLUSTER, "(*jobs, *self._jobs())", "self._jobs()",
+        _SURVEYED, where="ClusterParts._elsewhere",
+    ),
+    Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,
         "{each: found.locks[each] for each in found.locks.keys() & set(marked)}", "found.locks", _SURVEYED,
         where="ClusterParts.repair",

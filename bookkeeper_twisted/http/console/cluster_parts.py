@@ -214,14 +214,15 @@ class ClusterParts:
         if self._registered != writable | read_only:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
-        found = MarkedLedgers(admin, self._registered, self._seconds(), self._jobs(), self._said)
+        jobs = self._jobs()
+        found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said)
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
         locks = None if found.locks is None else {each: found.locks[each] for each in found.locks.keys() & set(marked)}
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
-        elsewhere = self._elsewhere(locks or {})
+        elsewhere = self._elsewhere(locks or {}, jobs)
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
@@ -231,12 +232,13 @@ class ClusterParts:
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
         }  # fmt: skip
 
-    def _elsewhere(self, locks: Mapping[int, str]) -> list[str]:
+    def _elsewhere(self, locks: Mapping[int, str], jobs: Sequence[RunningJob]) -> list[str]:
         """Return the hosts of other workers that are repairing ledgers: their speed limits are unknown here.
 
         :param locks: the text in each replication lock, by ledger id.
+        :param jobs: the repairs of this process before the locks were read; some may have begun or ended since then.
         """
-        own = {job.name for job in self._jobs()}
+        own = {job.name for job in (*jobs, *self._jobs())}
         others = [text for ledger_id, text in locks.items() if f"replication of ledger {ledger_id}" not in own]
         return sorted({text for text in others if not reason_of(text)})
 

@@ -425,6 +425,10 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual(found["consoles"], [])
         self.assertIn("1 of 3 ledgers are being repaired, onto 4 writable bookies", found["limit"])
         self.assertNotIn("process", found["limit"])
+        marks = self.result(self.shared()).client.metadata.underreplication
+        read = marks.locked_ledgers
+        self.patch(marks, "locked_ledgers", lambda: (setattr(self, "jobs", []), read())[1])  # the repair ends meanwhile
+        self.assertEqual(self.read("repair")["elsewhere"], [])
 
 
 class ReasonTests(SynchronousTestCase):
