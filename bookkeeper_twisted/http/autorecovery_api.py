@@ -1,5 +1,6 @@
 """The HTTP pages about autorecovery, ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
@@ -307,8 +308,9 @@ class AutorecoveryApi:
     )  # fmt: skip
     async def _progress(self, request: ApiRequest) -> Answer:
         """Answer with the operations that continue after their requests; Apache's bookie has no such page."""
-        now = self._clock.seconds()
-        return json_answer([each.progress(now) for each in (*self._done, *self.operations.values())])
+        now, known = self._clock.seconds(), (*self._done, *self.operations.values())
+        by_end = sorted(known, key=lambda each: math.inf if each.ended is None else each.ended)
+        return json_answer([each.progress(now) for each in by_end])
 
     # -- operations that continue after the answer --
 

@@ -221,7 +221,7 @@ class AutorecoveryApiTests(HttpCase):
         self.assertTrue(str(failed["reason"]).startswith(f"ledger {writer.ledger_id}: "), failed)
 
     def test_progress_of_a_decommission(self) -> None:
-        """It has the number of ledgers that are left; one that has failed keeps its reason."""
+        """It has the number of ledgers that are left; one that has failed keeps its reason, and is before what runs."""
         self.driver.auditing.stand("bookie-2", lambda elected: None)
         self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
         self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
@@ -229,9 +229,12 @@ class AutorecoveryApiTests(HttpCase):
         self.clock.pump([1.0] * 3)
         (progress,) = self.progress()
         self.assertEqual((progress["state"], progress["ledgersLeft"]), ("running", 1))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "never:1"}')
+        self.settle()
+        self.assertEqual([each["state"] for each in self.progress()], ["failed", "running"])
         self.site.stopFactory()
         self.settle()
-        (progress,) = self.progress()
+        progress, _ = self.progress()
         self.assertEqual((progress["state"], progress["seconds"]), ("failed", 3.0))
 
     def progress(self) -> list[dict[str, object]]:

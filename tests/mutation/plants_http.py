@@ -24,6 +24,11 @@ PLANTS = (
         where="AutorecoveryApi._copy",
     ),
     Plant(
+        "an operation that has failed is behind one that runs", "http/autorecovery_api.py",
+        "math.inf if each.ended is None else each.ended", "0", ["tests.http.test_autorecovery_api"],
+        where="AutorecoveryApi._progress",
+    ),
+    Plant(
         "an operation that has ended is forgotten", "http/autorecovery_api.py",
         "self._done.append(self.operations.pop(operation.name))", "del self.operations[operation.name]",
         ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._ended",
