@@ -30,6 +30,10 @@ PLANTS = (
         where="LostBookieDetector._audit_once",
     ),
     Plant(
+        "an outage is logged as a new connection, again and again", "autorecovery/auditing/detection.py",
+        "not connection.outage()", "True", _OUTAGE, where="LostBookieDetector._may_return",
+    ),
+    Plant(
         "only the first connection gives bookies time to register", "metadata/zookeeper/session.py",
         "self._connected_at = self.clock.seconds()", "pass", [*_OUTAGE, "tests.metadata.zookeeper.test_driver"],
         where="Session._changed",

@@ -176,15 +176,18 @@ class LostBookieDetector:
         :returns: True if there was such a wait: the registered bookies may be others now, and there may have been
             another outage.
         """
-        left = 0.0 if self._connection is None or not missing else self._connection.unsettled()
-        if left > 0:
+        connection = self._connection
+        left = 0.0 if connection is None or not missing else connection.unsettled()
+        if connection is None or left <= 0:
+            return False
+        if not connection.outage():  # the driver itself logs an outage, once
             self._log.info(
                 "{n} bookies are not registered, such as {example}: they have {left:.0f} s to register, because the "
                 "connection to the metadata store is new",
                 n=len(missing), example=min(missing), left=left,
             )  # fmt: skip
-            await deferLater(self._clock, left)
-        return left > 0
+        await deferLater(self._clock, left)
+        return True
 
     def _missing(self) -> frozenset[str]:
         return self._bookies.missing(self._available or frozenset())

@@ -159,6 +159,22 @@ class StoreOutageTests(ZooKeeperCase):
         self.wait(_GIVEN)
         self.assertEqual(self.marks(), {0: ("b1:1",), 1: ("b1:1",)})
 
+    def test_lines_in_the_outage(self) -> None:
+        """An outage in this time is not logged as a new connection, again and again while it lasts."""
+        for _, connection in self.bookies.values():
+            connection.expire()
+        with capturedLogs() as events:
+            self.stand()
+            self.connection.suspend()
+            self.wait(5.25 * _GIVEN)
+            self.connection.resume()
+            self.wait(_GIVEN / 2)
+            self.back(*self.bookies)
+            self.wait(_GIVEN)
+        self.assertEqual(self.marks(), {})
+        texts = [formatEvent(event) for event in events if "auditing" in event["log_namespace"]]
+        self.assertEqual(len([text for text in texts if "to register" in text]), 2, texts)
+
     def test_audit_in_the_outage(self) -> None:
         """An audit that an outage cuts short does not mark for the bookies that have yet to register again."""
         self.wait(_GIVEN)
