@@ -42,6 +42,10 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._space",
     ),
     Plant(
+        "a ledger directory that is not mounted has the space of another disk", "bookie/lifecycle/disk_monitor.py",
+        "each not in self.unusable", "True", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._space",
+    ),
+    Plant(
         "a directory that is gone keeps its last usage", "bookie/lifecycle/disk_monitor.py",
         "self._used[directory] = None", "pass", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
     ),

@@ -179,13 +179,14 @@ class DiskMonitor:
     def space(self) -> "Deferred[tuple[int, int]]":
         """Measure the total and free bytes of all disks together; a disk with several directories counts one time.
 
-        The disk of a directory that is missing does not count, because no ledger can be written there.
+        A directory that is missing, or that the last check has found unusable, does not count, because no ledger can be
+        written there.  The size of one that is not mounted would be that of another disk.
         """
         return self._executor.submit("read", self._space)
 
     def _space(self) -> tuple[int, int]:
         disks = set()  # directories that report equal numbers are on the same disk, which must count only one time
-        for directory in self._directories:
+        for directory in [each for each in self._directories if each not in self.unusable]:
             with suppress(OSError):
                 disks.add(self._fs.usage(directory))
         return sum(total for total, _ in disks), sum(free for _, free in disks)

@@ -320,6 +320,16 @@ class MonitorTests(SynchronousTestCase):
             self.executor.drain()
             self.assertEqual(self.successResultOf(asking), expected)
 
+    def test_space_of_an_unmounted_disk(self) -> None:
+        """An empty directory, whose disk is not mounted, does not count: its size is that of another disk."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names["b"] = []
+        self.check(50)
+        asking = self.monitor.space()
+        self.executor.drain()
+        self.assertEqual(self.successResultOf(asking), (100, 50))
+
     def test_stop(self) -> None:
         """Nothing is left behind."""
         self.monitor.start(10)
