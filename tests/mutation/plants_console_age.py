@@ -33,6 +33,10 @@ PLANTS = (
         where="ConsoleFeed._read_into",
     ),
     Plant(
+        "a state that was being read in a pause is OLD until its next turn", _FEED, "source.name in self._paused",
+        "False", _FED, where="ConsoleFeed._sample",
+    ),
+    Plant(
         "a viewer that comes back takes what it has for the present state", _FEED,
         "None if is_first else self._missed(last_event_id)", "self._missed(last_event_id)", _FED,
         where="ConsoleFeed.join",

@@ -271,9 +271,13 @@ class ConsoleFeed:
     # -- samples --
 
     def _sample(self) -> None:
-        """Begin to read the states whose interval has passed; skip a state that is still being read."""
+        """Begin to read the states whose interval has passed, and those of before a pause of the process.
+
+        A state that is still being read is skipped.
+        """
         for source in self._states:
-            if self._ticks % source.every == 0 and source.name not in self._readings:
+            is_due = self._ticks % source.every == 0 or source.name in self._paused
+            if is_due and source.name not in self._readings:
                 self._unread_since.setdefault(source.name, self._clock.seconds())
                 ended = Deferred.fromCoroutine(self._read_into(source))
                 self._readings[source.name] = _Reading(self._clock.seconds(), ended)
@@ -287,7 +291,7 @@ class ConsoleFeed:
         now = self._clock.seconds()
         if now - self._ticked >= INTERVAL + LATE:
             self._paused = {source.name: self._ticked for source in self._states}
-            self._resumed, self._ticked, self._ticks = now, now, 0
+            self._resumed = self._ticked = now
 
     def _note_late(self) -> None:
         """Tell viewers, as the state ``late``, which states are earlier ones, and since when none could be read.

@@ -144,6 +144,30 @@ class SampleTests(FeedCase):
             for each in list(self.feed._viewers):
                 self.feed.leave(each)
 
+    def test_read_in_a_pause(self) -> None:
+        """A state that was being read in a pause is read again as soon as this reading has ended."""
+        readings: list[Deferred[object]] = []
+
+        async def read() -> object:
+            readings.append(Deferred())
+            return await readings[-1]
+
+        self.feed = ConsoleFeed(self.clock, [StateSource("rarest", read, 50)])
+        viewer = self.viewer()
+        self.tick(2)
+        self.clock.advance(INTERVAL + LATE)
+        self.tick(2)
+        readings[0].callback(1)
+        self.tick()
+        self.assertEqual(len(readings), 2)
+        readings[1].callback(2)
+        viewer.events()
+        self.tick()
+        self.assertEqual(viewer.events()[-1][2], {"rarest": 2, "late": {}, "whyLate": {}})
+        self.tick(5)
+        self.assertEqual(len(readings), 2)
+        self.feed.leave(viewer)
+
     def test_interrupted(self) -> None:
         """A viewer that was the only one gets a snapshot when it comes back: what it lacks is not known now."""
         viewer = self.viewer()
