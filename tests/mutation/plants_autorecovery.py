@@ -13,6 +13,11 @@ _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
 PLANTS = (
     Plant(
+        "the kind of a reason is sought for each of its ledgers", "autorecovery/replication/lock_reasons.py",
+        "set(reasons.values())", "list(reasons.values())", ["tests.autorecovery.replication.test_lock_reasons"],
+        where="by_kind",
+    ),
+    Plant(
         "each ledger that lacks the same bookies is a line of the log", "autorecovery/replication/failure_log.py",
         "kind_of(reason)", "reason", _FAILURES, where="FailureLog.failed",
     ),

@@ -428,7 +428,7 @@ PLANTS = (
     ),
     Plant(
         "the other ledgers of a decommission are not told", "autorecovery/replication/lock_reasons.py",
-        "not _HELD.search(reason)", "False", _BOOKIE_PAGES, where="obstacle_of",
+        "reason not in times", "False", _BOOKIE_PAGES, where="obstacle_of",
     ),
     Plant(
         "nobody knows when the ledgers of a decommission were read", "autorecovery/operations/decommission.py",

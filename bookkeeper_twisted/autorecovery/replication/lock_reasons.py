@@ -72,18 +72,21 @@ def obstacle_of(blockers: Mapping[int, str]) -> str:
 
     :param blockers: for each ledger that it waits for, the reason, without times that are past.
     """
-    impossible = [ledger_id for ledger_id, reason in blockers.items() if _IMPOSSIBLE.search(reason)]
-    if impossible:
+    reasons = set(blockers.values())  # a hundred thousand ledgers have some hundred reasons
+    never = {reason for reason in reasons if _IMPOSSIBLE.search(reason)}
+    if never:
+        impossible = [ledger_id for ledger_id, reason in blockers.items() if reason in never]
         return (
             f"cannot end: {ledgers(len(impossible))} cannot be repaired, as ledger {impossible[0]}: "
             f"{reason_of(blockers[impossible[0]])}"
         )
-    times = [found[1] for reason in blockers.values() if (found := _HELD.search(reason))]
+    times = {reason: found[1] for reason in reasons if (found := _HELD.search(reason))}
     if times:
-        others = {ledger_id: kind_of(reason) for ledger_id, reason in blockers.items() if not _HELD.search(reason)}
-        kinds = "".join(f"; {len(ids)} more: {others[ids[0]]}" for _, ids in by_kind(others))
-        wait = "waits for its time" if len(times) == 1 else "wait for their times"
-        return f"does not end before {max(times)}: {ledgers(len(times))} {wait}{kinds}"
+        others = {ledger_id: reason for ledger_id, reason in blockers.items() if reason not in times}
+        kinds = "".join(f"; {len(ids)} more: {kind_of(example)}" for example, ids in by_kind(others))
+        count = len(blockers) - len(others)
+        wait = "waits for its time" if count == 1 else "wait for their times"
+        return f"does not end before {max(times.values())}: {ledgers(count)} {wait}{kinds}"
     return ""
 
 
@@ -107,7 +110,8 @@ def by_kind(reasons: Mapping[int, str]) -> list[tuple[str, list[int]]]:
     :returns: for each kind the reason of its first ledger, as an example, and the ids of its ledgers; the kind with
         the most ledgers first.
     """
+    kind = {reason: kind_of(reason) for reason in set(reasons.values())}  # most ledgers of very many have one reason
     kinds: dict[str, list[int]] = {}
     for ledger_id, reason in reasons.items():
-        kinds.setdefault(kind_of(reason), []).append(ledger_id)
+        kinds.setdefault(kind[reason], []).append(ledger_id)
     return [(reasons[ids[0]], ids) for ids in sorted(kinds.values(), key=len, reverse=True)]

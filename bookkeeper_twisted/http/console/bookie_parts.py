@@ -163,12 +163,13 @@ def _remaining(
     If some of the ledgers cannot be repaired, or wait for a time or for their writers, there is a text about the end
     instead of the seconds.
     """
-    blockers = {ledger_id: without_past(reason, now) for ledger_id, reason in remaining.blockers.items()}
+    present = {reason: without_past(reason, now) for reason in set(remaining.blockers.values())}
+    blockers = {ledger_id: present[reason] for ledger_id, reason in remaining.blockers.items()}
     left, done = len(blockers), remaining.found - len(blockers)
     seconds, obstacle = now - operation.began, obstacle_of(blockers)
     recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
-    names = {f"replication of ledger {ledger_id}" for ledger_id in blockers}
-    least = max([job.eta for job in jobs if job.name in names and job.eta is not None], default=0.0)
+    etas = [(int(job.name.rpartition(" ")[2]), job.eta) for job in jobs if job.eta is not None]
+    least = max([eta for ledger_id, eta in etas if ledger_id in blockers], default=0.0)
     eta = max(seconds * left / done, recent, least) if done and not obstacle else None
     kinds = by_kind(blockers)
     most = "".join([f", {len(ids):,} of them because of this: {example}" for example, ids in kinds[:1]])

@@ -3,6 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.interfaces import LedgerStatus
+from bookkeeper_twisted.autorecovery.replication import lock_reasons
 from bookkeeper_twisted.autorecovery.replication.lock_reasons import blocker_of, reason_of, text_of
 from bookkeeper_twisted.autorecovery.replication.repair import RepairState
 
@@ -41,3 +42,17 @@ class LockReasonTests(SynchronousTestCase):
         self.assertEqual(blocker_of("[::1]:3181"), "being repaired by [::1]:3181")
         text = self._text("waiting", "a reason")
         self.assertEqual(blocker_of(text), f"held by {text}")
+
+    def test_many_ledgers(self) -> None:
+        """Of many ledgers with few reasons, each reason is looked at once: the console groups them every second."""
+        looked_at: list[str] = []
+
+        def kind(reason: str) -> str:
+            looked_at.append(reason)
+            return reason.partition(" ")[0]
+
+        self.patch(lock_reasons, "kind_of", kind)
+        reasons = {ledger_id: f"{'marked' if ledger_id % 3 else 'open'} {ledger_id % 2}" for ledger_id in range(999)}
+        found = lock_reasons.by_kind(reasons)
+        self.assertEqual([(example, len(ids)) for example, ids in found], [("marked 1", 666), ("open 0", 333)])
+        self.assertEqual(sorted(looked_at), ["marked 0", "marked 1", "open 0", "open 1"])
