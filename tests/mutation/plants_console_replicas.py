@@ -66,7 +66,11 @@ PLANTS = (
         "registered - missing.get(ledger_id, frozenset())", "registered", _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
-        "of many marks only the first are looked at", _LEDGERS, "len(marked) > SCANNED", "False", _SEARCHED,
+        "very many marks are listed for each page of a search", _LEDGERS, "take(listing, LISTED + 1)",
+        "take(listing, SCANNED + 1)", _SEARCHED, where="LedgerPages._missing",
+    ),
+    Plant(
+        "of many marks only the first are looked at", _LEDGERS, "len(marked) > LISTED", "False", _SEARCHED,
         where="LedgerPages._missing",
     ),
 )  # fmt: skip

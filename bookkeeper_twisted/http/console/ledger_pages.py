@@ -42,6 +42,12 @@ ROWS = 100
 _AT_ONCE = 8
 """Maximum number of ledgers whose metadata are read concurrently; more answers at once would block the reactor."""
 
+LISTED = 30
+"""If more ledgers are marked, the marks are not listed: of each ledger that one request reads, the mark is sought.
+
+A listing takes two requests for each mark, one after the other; marks of given ledgers are read concurrently.
+"""
+
 _CUT = 200
 _NOT_FOUND = 404
 _LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True, least=0)
@@ -196,7 +202,7 @@ class LedgerPages:
         """
         marks, found = admin.client.metadata.underreplication, dict[int, frozenset[str]]()
         listing: Any = marks.marked_ledgers()
-        marked = await take(listing, SCANNED + 1)
+        marked = await take(listing, LISTED + 1)
         await listing.aclose()
 
         async def read(ledger_id: int) -> None:
@@ -205,7 +211,7 @@ class LedgerPages:
             except NotUnderreplicatedError:
                 pass
 
-        await for_each(ledger_ids if len(marked) > SCANNED else set(ledger_ids) & set(marked), read, _AT_ONCE)
+        await for_each(ledger_ids if len(marked) > LISTED else set(ledger_ids) & set(marked), read, _AT_ONCE)
         return found
 
     async def _next(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bookkeeper_twisted.http.console import ledger_pages
-from bookkeeper_twisted.http.console.ledger_pages import ROWS, SCANNED
+from bookkeeper_twisted.http.console.ledger_pages import LISTED, ROWS, SCANNED
 from bookkeeper_twisted.http.console.replicas import MOST_SHOWN
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 
@@ -61,10 +61,24 @@ class SearchTests(ConsoleClusterCase):
         self.result(self.marks.mark(second, (), None))
         third = self.ledger(b"x")
         self.result(self.marks.mark(third, self.bookies_of(third)[:1], None))
-        self.patch(ledger_pages, "SCANNED", 1)
+        self.patch(ledger_pages, "LISTED", 1)
         self.assertEqual(self.json(f"ledgers?at_risk=true&after={second}")["ledgers"][0]["id"], third)
         self.result(self.marks.lock(second, f"h: waits: no bookie has ledger {second} entry 0: lost"))
         self.assertEqual(self.json(f"ledger?ledger_id={second}")["replicas"], 0)
+
+    def test_many_marks(self) -> None:
+        """A page of a search lists only so many marks as are listed sooner than those of its ledgers are read."""
+        ledger_id, listed = self.ledger(b"x"), []
+        self.result(self.marks.mark(ledger_id, self.bookies_of(ledger_id)[:1], None))
+
+        async def many() -> Any:
+            for number in range(LISTED * 9):
+                listed.append(number)
+                yield number + 1000
+
+        self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", many)
+        self.assertEqual(self.ids("at_risk=true"), [ledger_id])
+        self.assertEqual(len(listed), LISTED + 1)
 
     def test_empty_is_safe(self) -> None:
         """A closed ledger without entries is not at risk, also if none of its bookies is there."""
