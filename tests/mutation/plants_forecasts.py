@@ -25,6 +25,11 @@ PLANTS = (
         ["tests.bookie.maintenance.test_rests"], where="Compactor._admitted",
     ),
     Plant(
+        "a collection whose turn has come was requested by an operator", "bookie/maintenance/garbage_collector.py",
+        "self._waiting is not None and self._waiting.forced", "self._waiting is not None",
+        ["tests.bookie.maintenance.test_suspended_compaction"], where="GarbageCollector.has_waiting",
+    ),
+    Plant(
         "nobody learns that a requested collection waits for a suspended one", "http/console/bookie_parts.py",
         "', which is suspended' if suspended else ''", "''", ["tests.http.console.test_bookie_pages"],
         where="_waiting",

@@ -182,7 +182,7 @@ class GarbageCollector:
     @property
     def has_waiting(self) -> bool:
         """Whether a requested garbage collection waits for the end of the present one."""
-        return self._waiting is not None
+        return self._waiting is not None and self._waiting.forced
 
     def progress(self) -> Sequence[Progress | None]:
         """Return, for each directory, the progress of its compaction; None if no compaction of it is running."""

@@ -37,6 +37,15 @@ class SuspendedCompactionTests(CollectorCase):
         self.assertEqual((self.state.phase, self.life.is_copying()), ("idle", False))
         self.assertEqual(self.life.logs(), self.before)
 
+    def test_due(self) -> None:
+        """One whose turn comes meanwhile was requested by nobody."""
+        control = BackgroundControl(self.life.maintenance, self.life.clock, ())
+        self.wait(self.collector.options.wait_time)
+        self.assertIsNotNone(self.collector._waiting)
+        self.assertFalse(control.collection().has_waiting)
+        self.collector.cancel()
+        self.life.drain()
+
     def test_followed(self) -> None:
         """A collection that is requested meanwhile waits for its end, which is told."""
         control = BackgroundControl(self.life.maintenance, self.life.clock, ())
