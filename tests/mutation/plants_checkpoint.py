@@ -18,7 +18,8 @@ PLANTS = (
     ),
     Plant(
         "a start on a full disk does not say which disk is full", "bookie/lifecycle/service.py",
-        "self._store.no_space", '""', ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._open_store",
+        "self._log.warn(text, reason=self._store.no_space)", 'self._log.warn(text, reason="")',
+        ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._open_store",
     ),
     Plant(
         "a disk without inodes is said to have no space", "bookie/engine.py",

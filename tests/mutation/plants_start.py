@@ -51,7 +51,7 @@ PLANTS = (
     ),
     Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
-        "if self.disk_full:\n    return", "", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
+        "if self.no_space:\n    return", "", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
     ),
     Plant(
         "a first start writes an identity on a disk without space", "bookie/lifecycle/store.py",

@@ -97,7 +97,7 @@ class HandBack:
     def _replay(self) -> None:
         with closing(self.open_store()) as store:
             store.recover()
-            if store.disk_full:
+            if store.no_space:
                 text = "a ledger disk has no space for what the journals hold: make room first"
                 raise NoWritableDirectoryError(f"{text}: {store.no_space}")
 

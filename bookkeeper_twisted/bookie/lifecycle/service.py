@@ -335,7 +335,7 @@ class BookieService(Service):
         await self._in_flush_thread(self._store.recover, self._replay)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels, settings.write_cache_bytes)
-        if self._store.disk_full:
+        if self._store.no_space:
             text = "a ledger disk has no space for them, so they stay in memory and in the journals: {reason}"
             self._log.warn(text, reason=self._store.no_space)
 
@@ -362,7 +362,7 @@ class BookieService(Service):
         mode = self.engine.bookie.mode
         self._registration = BookieRegistration(mode, self._registrations, self.bookie_id, self._reactor)
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
-        if self._store.disk_full:
+        if self._store.no_space:
             self.engine.disk_is_full()
         if config.persist_bookie_status_enabled:
             status = RememberedStatus(self._fs, directories, self._in_flush_thread, self._reactor.seconds)

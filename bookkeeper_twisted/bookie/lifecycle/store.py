@@ -67,11 +67,6 @@ class Store:
     n_replayed: int = 0
     no_space: str = ""
 
-    @property
-    def disk_full(self) -> bool:
-        """Whether a ledger disk had no space for the replayed entries."""
-        return bool(self.no_space)
-
     @classmethod
     def open(
         cls, fs: IFileSystem, paths: StorePaths, make_index: IndexFactory, first_journal_id: int, salt: bytes,
@@ -124,7 +119,7 @@ class Store:
         self.n_replayed = replay(self.journals, self.storage, positions, progress)
         ends = [journal.durable for journal in self.journals]
         self.no_space = checkpoint_now(self.storage, ends)
-        if self.disk_full:
+        if self.no_space:
             return
         for journal, end in zip(self.journals, ends, strict=True):
             journal.release(end)

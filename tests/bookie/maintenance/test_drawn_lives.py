@@ -148,7 +148,7 @@ class DrawnLives:
         if trouble is not None and trouble.at_start:
             trouble.begin(disk)
         life = MaintainedLife(disk, facts, self._parts)
-        self.counts["full"] += life.store.disk_full
+        self.counts["full"] += bool(life.store.no_space)
         actions = Actions(life, chance, 1000 * number)
         if trouble is not None and not trouble.at_start:
             actions.some()
