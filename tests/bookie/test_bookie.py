@@ -334,7 +334,6 @@ class MixedTests(BookieTestCase):
         self.rig.drain()
         self.assertEqual([type(error) for error in done], [StorageFailedError])
         self.assertEqual([type(error) for error in self.rig.add(self.turns(3))], [StorageFailedError])
-        self.flushLoggedErrors(OSError)
 
 
 class RunSequenceTests(MixedTests):
@@ -413,7 +412,6 @@ class FenceTests(BookieTestCase):
         self.failureResultOf(second, BookieIOError)
         self.failureResultOf(self.bookie.fence(1, KEY).addCallback(lambda _: None), BookieIOError)
         self.refused(self.rig.add(run(1, 0)), LedgerFencedError)
-        self.flushLoggedErrors(OSError)
 
     def test_waiting_adds(self) -> None:
         """S3, S4: an add that waits for room when the fence comes is refused when there is room."""

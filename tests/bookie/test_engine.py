@@ -68,7 +68,6 @@ class EngineTests(SynchronousTestCase):
         self.rig.drain()
         self.assertEqual(peer.replies(), add_replies(run(1, 0, 3), Status.EIO))
         self.assertEqual(len(self.rig.failures), 1)
-        self.flushLoggedErrors(OSError)
         before = self.rig.store.log_marks[0].position
         stopping = Deferred.fromCoroutine(self.engine.stop())
         peer.leave()

@@ -26,7 +26,6 @@ class FailedSyncTests(SynchronousTestCase):
             work, verifier(Parts()), seed=1, subsets=1, second_every=0, points=lambda op: op.number > number
         )
         self.assertEqual(report.violations, [], f"operation {number}: {report}")
-        self.flushLoggedErrors(OSError)
 
     def test_spares(self) -> None:
         """Of a file that was being made ready: it starts, and everything acknowledged is there (S1-S5)."""

@@ -436,7 +436,6 @@ class FailureTests(StepTestCase):
         self.assertTrue(peer.transport.aborted)
         self.assertEqual([failure.type for failure in self.world.failures], [OSError])
         self.assertEqual(self.registered(), (frozenset(), frozenset()))
-        self.flushLoggedErrors(OSError)
 
     def test_no_space(self) -> None:
         """A full ledger disk makes the bookie read-only, not stop; space makes it writable again."""

@@ -173,7 +173,6 @@ class ColdRequestTests(SynchronousTestCase):
         response = self.ask(request)
         assert isinstance(response, ForceLedgerResponse)
         self.assertEqual(response.status, Status.EIO)
-        self.flushLoggedErrors(OSError)
 
     def test_start_tls(self) -> None:
         """There is no TLS."""
