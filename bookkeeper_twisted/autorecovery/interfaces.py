@@ -6,8 +6,11 @@ import attrs
 from zope.interface import Interface
 
 from ..ledger.findings import CheckReport
+from ..limits.adaptive import RunningJob
 from ..limits.ratelimit import Rate
 from ..model import LedgerMetadata
+
+_REPAIR = "replication of ledger "
 
 
 class ILedgerChecker(Interface):
@@ -110,3 +113,13 @@ class LedgerStatus:
     since: float
     next_attempt: float | None
     progress: CopyProgress | None = None
+
+
+def repair_of(ledger_id: int) -> str:
+    """Return the name of the job that repairs a ledger: by this name, speed limits and operators know the job."""
+    return f"{_REPAIR}{ledger_id}"
+
+
+def repaired_ledger(job: RunningJob) -> int:
+    """Return the id of the ledger that a ``job`` of a replication worker repairs."""
+    return int(job.name.removeprefix(_REPAIR))

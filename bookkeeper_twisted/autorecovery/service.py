@@ -15,7 +15,7 @@ from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
 from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
-from .interfaces import CopyProgress, LedgerStatus
+from .interfaces import CopyProgress, LedgerStatus, repair_of
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, ReplicationMetrics, WorkerMetrics
 from .presence import Presence
@@ -158,7 +158,7 @@ def forget_speeds(statuses: Sequence[LedgerStatus], now: float) -> None:
 def _job_of(
     status: LedgerStatus, now: float, limits: Sequence[Rate], beside: Sequence[CopyProgress]
 ) -> RunningJob:  # fmt: skip
-    name, progress = f"replication of ledger {status.ledger_id}", status.progress
+    name, progress = repair_of(status.ledger_id), status.progress
     if progress is None:
         return RunningJob(name, status.state, status.reason, status.since)
     eta, at_limits = progress.eta(now), max([progress.seconds_at(limit, beside) for limit in limits], default=0.0)

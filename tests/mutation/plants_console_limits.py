@@ -416,7 +416,7 @@ PLANTS = (
     ),
     Plant(
         "the limits of this worker seem to be unknown", _CLUSTER,
-        'f"replication of ledger {ledger_id}" not in own', "True", _SURVEYED, where="ClusterParts._elsewhere",
+        "ledger_id not in own", "True", _SURVEYED, where="ClusterParts._elsewhere",
     ),
     Plant(
         "a decommission waits for a time that is past", "http/console/bookie_parts.py", "without_past(reason, now)",

@@ -27,6 +27,7 @@ from ...ledger.read_answers import MAX_SINGLE_READS, usual_size_of
 from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata
+from ..interfaces import repair_of
 from ..limits import piece
 from ..metrics import ReplicationMetrics
 from ..retries import Retries, is_transient
@@ -116,7 +117,7 @@ class FragmentCopy:
         self._context = context
         self._clock = context.clock
         self._ledger_id = ledger_id
-        self._user = f"replication of ledger {ledger_id}"
+        self._user = repair_of(ledger_id)
         self._digester = Digester(metadata.digest_type, metadata.password)
         self._striped = schedule_of(metadata).striped
         self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)

@@ -21,6 +21,7 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata
+from ..interfaces import repair_of
 from ..metrics import ReplicationMetrics
 from ..presence import Presence
 from .copying import Copied, CopyLimits, CopySettings, FragmentCopy, LatencyProbe
@@ -204,5 +205,5 @@ class FragmentReplicator:
         self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
     ) -> Versioned[LedgerMetadata]:
         """Write the new bookies to the metadata of a ledger; call this only after all copies are acknowledged."""
-        await self._metadata_limit.acquire(user=f"replication of ledger {ledger_id}")
+        await self._metadata_limit.acquire(user=repair_of(ledger_id))
         return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)

@@ -33,7 +33,7 @@ from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata
-from ..interfaces import CopyProgress, ILedgerChecker
+from ..interfaces import CopyProgress, ILedgerChecker, repair_of
 from .fragment_replicator import FragmentReplicator
 from .placement import Placement
 
@@ -166,7 +166,7 @@ class LedgerRepair:
         return await self.attempt(ledger_id, replicas)
 
     async def _read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
-        await self._metadata_limit.acquire(user=f"replication of ledger {ledger_id}")
+        await self._metadata_limit.acquire(user=repair_of(ledger_id))
         return await self._context.ledgers.read(ledger_id)
 
     async def _repair(

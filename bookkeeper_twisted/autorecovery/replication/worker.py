@@ -41,7 +41,7 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import IMetadataDriver, Versioned
 from ...metadata.mark_removal import remove_mark
 from ...model import UnderreplicatedLedger
-from ..interfaces import LedgerStatus
+from ..interfaces import LedgerStatus, repair_of
 from ..limits import ConcurrencyLimit
 from ..metrics import WorkerMetrics
 from ..switch import Switch
@@ -257,7 +257,7 @@ class ReplicationWorker(Service):
 
     async def _take(self, ledger_id: int) -> bool:
         """Lock an underreplicated ledger and begin to repair it; return False if another worker holds the lock."""
-        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
+        await self._limit.acquire(user=repair_of(ledger_id))
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
@@ -295,7 +295,7 @@ class ReplicationWorker(Service):
         If the repair fails, return only after the wait before the next attempt, so that the ledger stays locked.
         """
         ledger_id = job.ledger_id
-        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
+        await self._limit.acquire(user=repair_of(ledger_id))
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
@@ -335,7 +335,7 @@ class ReplicationWorker(Service):
         self, ledger_id: int, mark: Versioned[UnderreplicatedLedger], report: CheckReport | None
     ) -> None:
         self._failures.pop(ledger_id, None)
-        await self._limit.acquire(user=f"replication of ledger {ledger_id}")
+        await self._limit.acquire(user=repair_of(ledger_id))
         bookies = report.bookies if report is not None else ()
         if await remove_mark(self._underreplication, self._registration, ledger_id, mark, bookies):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
@@ -380,7 +380,7 @@ class ReplicationWorker(Service):
 
     async def _describe(self, job: _Job) -> None:
         """Write into the text of a ledger's lock why the ledger is not repaired yet."""
-        await self._limit.acquire(user=f"replication of ledger {job.ledger_id}")
+        await self._limit.acquire(user=repair_of(job.ledger_id))
         text = text_of(self._settings.holder, job.status)
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.operations.decommission import Remaining
 from ...autorecovery.replication.lock_reasons import by_kind, kind_of, ledgers, obstacle_of, without_past
 from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
@@ -168,8 +169,7 @@ def _remaining(
     left, done = len(blockers), remaining.found - len(blockers)
     seconds, obstacle = now - operation.began, obstacle_of(blockers)
     recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
-    etas = [(int(job.name.rpartition(" ")[2]), job.eta) for job in jobs if job.eta is not None]
-    least = max([eta for ledger_id, eta in etas if ledger_id in blockers], default=0.0)
+    least = max([job.eta for job in jobs if repaired_ledger(job) in blockers and job.eta is not None], default=0.0)
     eta = max(seconds * left / done, recent, least) if done and not obstacle else None
     kinds = by_kind(blockers)
     most = "".join([f", {len(ids):,} of them because of this: {example}" for example, ids in kinds[:1]])

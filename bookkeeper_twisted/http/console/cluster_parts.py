@@ -8,6 +8,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
@@ -238,9 +239,8 @@ class ClusterParts:
         :param locks: the text in each replication lock, by ledger id.
         :param jobs: the repairs of this process before the locks were read; some may have begun or ended since then.
         """
-        own = {job.name for job in (*jobs, *self._jobs())}
-        others = [text for ledger_id, text in locks.items() if f"replication of ledger {ledger_id}" not in own]
-        return sorted({text for text in others if not reason_of(text)})
+        own = {repaired_ledger(job) for job in (*jobs, *self._jobs())}
+        return sorted({text for ledger_id, text in locks.items() if ledger_id not in own and not reason_of(text)})
 
     def _jobs(self) -> Sequence[RunningJob]:
         """Return the repairs of this process."""

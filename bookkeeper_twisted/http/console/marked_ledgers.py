@@ -6,6 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.replication.lock_reasons import reason_of, without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
@@ -22,7 +23,6 @@ UNREAD = f"not known, as the locks could not be read within {DETAILS_SECONDS:g} 
 """The text for a replication lock if the locks could not be read in time."""
 
 _AT_ONCE = 20
-_REPAIR = "replication of ledger "
 _STATES = {"grace": "left to its writer", "waiting": "waits", "impossible": "cannot be repaired"}
 
 
@@ -116,7 +116,7 @@ def present_locks(locks: Mapping[int, str], jobs: Sequence[RunningJob], now: flo
     """
     texts = {ledger_id: without_past(text, now) for ledger_id, text in locks.items()}
     for job in jobs:
-        ledger_id = int(job.name.removeprefix(_REPAIR))
+        ledger_id = repaired_ledger(job)
         holder = texts.setdefault(ledger_id, "this process")
         if job.reason and not reason_of(holder):
             texts[ledger_id] = f"{holder}: {_STATES.get(job.state, job.state)}: {job.reason}"
