@@ -21,9 +21,6 @@ _EVERY_DISKS = 5
 _SHOWN_LEDGERS = 20
 _SHOWN_KINDS = 20
 
-Operations = Callable[[], Mapping[str, RunningOperation]]
-"""A function that returns the decommissions and recoveries of this process by name."""
-
 
 class BookieParts:
     """Reads the data of one bookie that the console shows.

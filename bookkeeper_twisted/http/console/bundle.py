@@ -79,7 +79,7 @@ class BundlePage:
     def _members(self) -> Mapping[str, Callable[[], Awaitable[str]]]:
         return {
             "configuration.json": self._configuration_text, "versions.json": self._versions,
-            "process.json": self._process, "console.json": self._console, "metrics.txt": self._metrics_text,
+            "process.json": self._process, "console.json": self._read_all, "metrics.txt": self._metrics_text,
             "events.json": self._events, "log.jsonl": self._lines,
         }  # fmt: skip
 
@@ -109,9 +109,6 @@ class BundlePage:
                 "threads": stacks,
             }
         )
-
-    async def _console(self) -> str:
-        return await self._read_all()
 
     async def _metrics_text(self) -> str:
         pieces = []
