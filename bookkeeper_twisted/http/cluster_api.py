@@ -77,14 +77,14 @@ class SharedClient:
         return self._client.close().addErrback(lambda failure: None)
 
 
-_Method = Callable[["ClusterApi", ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
+_Method = Callable[[Any, ApiRequest], Coroutine[Deferred[Any], Any, Answer]]
 
 
-def _or_not_found(method: _Method) -> _Method:
-    """Make a handler answer with status 404 if the ledger of a request does not exist."""
+def or_not_found(method: _Method) -> _Method:
+    """Make a handler, the ``method``, answer with status 404 if the ledger of a request does not exist."""
 
     @wraps(method)
-    async def answer(self: "ClusterApi", request: ApiRequest) -> Answer:
+    async def answer(self: object, request: ApiRequest) -> Answer:
         try:
             return await method(self, request)
         except NoSuchLedgerMetadataError as error:
@@ -190,7 +190,7 @@ class ClusterApi:
                           Parameter("page", "number of a page of a thousand entries, from 1 on", "integer")),
               refusals=(400, 404), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
-    @_or_not_found
+    @or_not_found
     async def _read_ledger(self, request: ApiRequest) -> Answer:
         """Answer with at most one page of entries of a ledger, as ASCII text; replace bytes that are not ASCII."""
         ledger_id, first = request.number("ledger_id", -1), request.number("start_entry_id", 0)
@@ -224,7 +224,7 @@ class ClusterApi:
               "deletes a ledger", parameters=(_LEDGER_ID,),
               refusals=(400, 404), action=Permission.DELETE, is_logged=True),
     )  # fmt: skip
-    @_or_not_found
+    @or_not_found
     async def _delete_ledger(self, request: ApiRequest) -> Answer:
         ledger_id = request.number("ledger_id", -1)
         if ledger_id < 0:

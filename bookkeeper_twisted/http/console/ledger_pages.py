@@ -26,7 +26,7 @@ from ...metadata.registered import bookies_by_mode, registered_bookies
 from ...model import MAX_ENTRY_ID, LedgerMetadata
 from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
-from ..cluster_api import Connect
+from ..cluster_api import Connect, or_not_found
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
 from .marked_ledgers import mark_reason, present_locks, says_lost, unmarked_reason
@@ -49,7 +49,6 @@ A listing takes two requests for each mark, one after the other; marks of given 
 """
 
 _CUT = 200
-_NOT_FOUND = 404
 _LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True, least=0)
 _AFTER = Parameter("after", "the id after which to go on: ``next`` of the last answer", "integer", least=-1)
 
@@ -232,13 +231,11 @@ class LedgerPages:
               "one ledger: its ensembles, the state of their bookies, and why it is underreplicated",
               parameters=(_LEDGER_ID,), refusals=(404,)),
     )  # fmt: skip
+    @or_not_found
     async def _ledger(self, request: ApiRequest) -> Answer:
         ledger_id = request.number("ledger_id", -1)
         admin = await self._connect()
-        try:
-            metadata = await admin.client.ledger_metadata(ledger_id)
-        except NoSuchLedgerMetadataError as error:
-            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+        metadata = await admin.client.ledger_metadata(ledger_id)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         mark = await self._mark(admin, ledger_id, writable | read_only)
         present = writable | read_only
@@ -272,13 +269,11 @@ class LedgerPages:
               parameters=(_LEDGER_ID, Parameter("entry_id", "the id of the entry", "integer", True, 0)),
               refusals=(404,), access=Access.ADMINISTRATOR, action=Permission.READ),
     )  # fmt: skip
+    @or_not_found
     async def _entry(self, request: ApiRequest) -> Answer:
         ledger_id, entry_id = request.number("ledger_id", -1), request.number("entry_id", -1)
         admin = await self._connect()
-        try:
-            metadata = await admin.client.ledger_metadata(ledger_id)
-        except NoSuchLedgerMetadataError as error:
-            return Answer(f"Not Found\n{error}", _NOT_FOUND)
+        metadata = await admin.client.ledger_metadata(ledger_id)
         ensemble = metadata.ensemble_at(entry_id)
         size = metadata.ensemble_size
         chosen = [ensemble[(entry_id + number) % size] for number in range(metadata.write_quorum_size)]
