@@ -124,14 +124,12 @@ class BookieApi:
 
     async def _passes(self) -> bool:
         assert self._check_sanity is not None
-        await self._one_at_a_time.acquire()
-        try:
-            return await self._check_sanity()
-        except BookKeeperError as error:
-            self._log.warn("the sanity check failed: {error}", error=error)
-            return False
-        finally:
-            self._one_at_a_time.release()
+        async with self._one_at_a_time:
+            try:
+                return await self._check_sanity()
+            except BookKeeperError as error:
+                self._log.warn("the sanity check failed: {error}", error=error)
+                return False
 
     @routed(
         Route("GET", "/api/v1/bookie/list_disk_file", "names of its files",

@@ -59,11 +59,8 @@ class BundlePage:
 
         Only one bundle is made at a time.
         """
-        await self._turn.acquire()
-        try:
+        async with self._turn:
             return await self._made()
-        finally:
-            self._turn.release()
 
     async def _made(self) -> Answer:
         archive, left = BytesIO(), MOST_BYTES

@@ -188,11 +188,8 @@ class LedgerPages:
         """
         if after >= MAX_ENTRY_ID:
             return [], {}
-        await self._turn.acquire()
-        try:
+        async with self._turn:
             return await self._next(admin, after)
-        finally:
-            self._turn.release()
 
     async def _missing(self, admin: BookKeeperAdmin, ledger_ids: Collection[int]) -> dict[int, frozenset[str]]:
         """Return the bookies in the underreplicated marks of those of some ledgers that are marked.
