@@ -295,7 +295,7 @@ class ApiPage(Resource):
         request.notifyFinish().addErrback(lambda _: answering.cancel())
         if request.method in _CHANGING:
             answering.addCallback(self._say, request, asked)
-        answering.addErrback(self._failed).addCallback(_finish, request)
+        answering.addErrback(self._failed).addCallback(send_answer, request)
         return NOT_DONE_YET
 
     def _route_of(self, method: bytes) -> Route | None:
@@ -363,7 +363,7 @@ async def _if_permitted(handler: Handler, access: AccessControl, action: Permiss
     return Answer(f"Forbidden\nThe rules do not allow {action.value} to {request.principal.name or 'nobody'}", 403)
 
 
-def _finish(answer: Answer, request: Request) -> None:
+def send_answer(answer: Answer, request: Request) -> None:
     """Send the ``answer`` to a ``request``, unless the client has disconnected."""
     if request.channel is None:
         return

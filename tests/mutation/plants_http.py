@@ -58,7 +58,7 @@ PLANTS = (
     ),
     Plant(
         "an answer is written to a peer that is gone", _API,
-        "request.channel is None", "False", _ASKED, where="_finish",
+        "request.channel is None", "False", _ASKED, where="send_answer",
     ),
     Plant(
         "a configuration shows the credentials of a URI", _CONFIG,

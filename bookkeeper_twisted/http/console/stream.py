@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from ...errors import IncorrectParameterError
 from ...protocol.direct_transport import unread_bytes
-from ..api import Answer, api_request_of, begin_answer
+from ..api import Answer, api_request_of, begin_answer, send_answer
 from ..routes import Route
 from .feed import MAX_VIEWERS, ConsoleFeed
 
@@ -150,7 +150,7 @@ class StreamPage(Resource):
             return NOT_DONE_YET
         reading = Deferred.fromCoroutine(self._feed.read_all())
         request.notifyFinish().addErrback(lambda _: reading.cancel())
-        reading.addCallbacks(_json_text, self._failed).addCallback(_answer, request)
+        reading.addCallbacks(_json_text, self._failed).addCallback(send_answer, request)
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
@@ -160,9 +160,3 @@ class StreamPage(Resource):
 
 def _json_text(text: str) -> Answer:
     return Answer(text, 200, "application/json; charset=utf-8")
-
-
-def _answer(answer: Answer, request: Request) -> None:
-    if request.channel is not None:
-        request.write(begin_answer(request, answer))
-        request.finish()
