@@ -1,12 +1,12 @@
 """Creates the sources, the stream and the pages of the console, for the HTTP server of a bookie or of autorecovery."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from twisted.web.resource import IResource
 
 from ...bookie.admin import IBookieAdmin
-from ...limits.adaptive import ISpeedLimits, RunningJob
+from ...limits.adaptive import ISpeedLimits
 from ..api import pages_of
 from ..autorecovery_api import AutorecoveryApi
 from ..cluster_api import Connect
@@ -125,17 +125,13 @@ def _of_cluster(
     if autorecovery is None or client is None:
         return {}, []
 
+    parts = ClusterParts(client, clock, limits)
+
     async def operations() -> object:
-        return operations_value(autorecovery.operations, clock.seconds(), jobs())
+        return operations_value(autorecovery.operations, clock.seconds(), parts.jobs())
 
     async def replication() -> object:
-        present = limits()
-        return None if present is None else replication_value(present.limits().jobs)
+        return None if limits() is None else replication_value(parts.jobs())
 
-    def jobs() -> Sequence[RunningJob]:
-        present = limits()
-        return () if present is None else present.limits().jobs
-
-    parts = ClusterParts(client, clock, limits)
     own = [StateSource("operations", operations), StateSource("replication", replication)]
-    return pages_of(LedgerPages(client, clock.seconds, jobs)), [*parts.sources(), *own]
+    return pages_of(LedgerPages(client, clock.seconds, parts.jobs)), [*parts.sources(), *own]

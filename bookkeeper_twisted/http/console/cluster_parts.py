@@ -215,7 +215,7 @@ class ClusterParts:
         if self._registered != writable | read_only:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
-        jobs = self._jobs()
+        jobs = self.jobs()
         found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said)
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
@@ -239,10 +239,10 @@ class ClusterParts:
         :param locks: the text in each replication lock, by ledger id.
         :param jobs: the repairs of this process before the locks were read; some may have begun or ended since then.
         """
-        own = {repaired_ledger(job) for job in (*jobs, *self._jobs())}
+        own = {repaired_ledger(job) for job in (*jobs, *self.jobs())}
         return sorted({text for ledger_id, text in locks.items() if ledger_id not in own and not reason_of(text)})
 
-    def _jobs(self) -> Sequence[RunningJob]:
+    def jobs(self) -> Sequence[RunningJob]:
         """Return the repairs of this process."""
         limits = self._limits()
         return limits.limits().jobs if limits is not None else ()
