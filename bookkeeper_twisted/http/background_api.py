@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, WorkProgress
+from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, ScrubStatus, WorkProgress
 from ..errors import IncorrectParameterError
 from .api import Answer, ApiRequest, json_answer, switch
 from .routes import Parameter, Route, routed
@@ -62,21 +62,7 @@ class BackgroundApi:
     )  # fmt: skip
     async def _progress(self, request: ApiRequest) -> Answer:
         """Answer with the progress of garbage collection; Apache's bookie has no such page."""
-        status = self._work().collection()
-        return json_answer(
-            {
-                "phase": status.phase,
-                "forced": status.forced,
-                "runs": status.runs,
-                "failures": status.failures,
-                "lastFailure": status.last_failure or None,
-                "deletedLedgers": status.deleted_ledgers,
-                "directories": {
-                    each.directory: {"compaction": _progress(each.progress), "damagedEntryLogs": each.damaged}
-                    for each in status.directories
-                },
-            }
-        )
+        return json_answer(collection_value(self._work().collection()))
 
     @routed(
         Route("GET", "/api/v1/bookie/entry_logs",
@@ -184,17 +170,7 @@ class BackgroundApi:
 
     @routed(Route("GET", "/api/v1/bookie/scrub", "state and progress of the scrub", refusals=(503,)))
     async def _scrub(self, request: ApiRequest) -> Answer:
-        status = self._work().scrub()
-        return json_answer(
-            {
-                "suspended": status.suspended,
-                "progress": _progress(status.progress),
-                "passes": status.passes,
-                "failures": status.failures,
-                "lastPassTime": None if status.last_pass is None else _millis(status.last_pass),
-                "findings": len(status.findings),
-            }
-        )
+        return json_answer(scrub_value(self._work().scrub()))
 
     @routed(
         Route("GET", "/api/v1/bookie/scrub/findings", "the damage that the scrub found, a thousand to a page",
@@ -268,6 +244,34 @@ def _details(status: CollectionStatus, directory: DirectoryWork) -> Mapping[str,
         "majorCompactionCounter": status.major.total,
         "minorCompactionCounter": status.minor.total,
         "entryLocationCompactionCounter": 0,
+    }
+
+
+def collection_value(status: CollectionStatus) -> Mapping[str, object]:
+    """Return the ``status`` of the garbage collection as a JSON object."""
+    return {
+        "phase": status.phase,
+        "forced": status.forced,
+        "runs": status.runs,
+        "failures": status.failures,
+        "lastFailure": status.last_failure or None,
+        "deletedLedgers": status.deleted_ledgers,
+        "directories": {
+            each.directory: {"compaction": _progress(each.progress), "damagedEntryLogs": dict(each.damaged)}
+            for each in status.directories
+        },
+    }
+
+
+def scrub_value(status: ScrubStatus) -> Mapping[str, object]:
+    """Return the ``status`` of the scrub as a JSON object."""
+    return {
+        "suspended": status.suspended,
+        "progress": _progress(status.progress),
+        "passes": status.passes,
+        "failures": status.failures,
+        "lastPassTime": None if status.last_pass is None else _millis(status.last_pass),
+        "findings": len(status.findings),
     }
 
 

@@ -7,12 +7,13 @@ import attrs
 from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.operations.decommission import Remaining
 from ...autorecovery.replication.lock_reasons import by_kind, kind_of, ledgers, obstacle_of, without_past
-from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, IBookieAdmin, Phase, WorkProgress
+from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, IBookieAdmin, Phase
 from ...bookie.requests.slow_requests import SlowRequest
 from ...errors import NotServingError
 from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
+from ..background_api import collection_value, scrub_value
 from ..limits_api import limits_of_bookie, limits_value
 from .diagnosis import FullForecast, bottleneck, disk_warning, full_forecast, journal_warning
 from .sources import RecordSource, Source, StateSource
@@ -85,31 +86,16 @@ class BookieParts:
         """Return the state of garbage collection and scrub; None while the bookie does not accept requests."""
         if not self._serves:
             return None
-        collection, scrub = self._admin.background().collection(), self._admin.background().scrub()
+        work = self._admin.background()
+        collection = work.collection()
         return {
             "collection": {
-                "phase": collection.phase,
-                "forced": collection.forced,
-                "runs": collection.runs,
-                "failures": collection.failures,
-                "lastFailure": collection.last_failure,
-                "deletedLedgers": collection.deleted_ledgers,
+                **collection_value(collection),
                 "waiting": _waiting(collection),
                 "major": _compaction(collection.major),
                 "minor": _compaction(collection.minor),
-                "directories": [
-                    {"directory": each.directory, "progress": _progress(each.progress), "damaged": dict(each.damaged)}
-                    for each in collection.directories
-                ],
             },
-            "scrub": {
-                "suspended": scrub.suspended,
-                "progress": _progress(scrub.progress),
-                "passes": scrub.passes,
-                "failures": scrub.failures,
-                "lastPass": scrub.last_pass,
-                "findings": len(scrub.findings),
-            },
+            "scrub": scrub_value(work.scrub()),
         }
 
     @property
@@ -230,10 +216,6 @@ def _compaction(status: CompactionStatus) -> Mapping[str, object]:
         "last": status.last,
         "threshold": status.threshold,
     }
-
-
-def _progress(progress: WorkProgress | None) -> Mapping[str, object] | None:
-    return None if progress is None else {"done": progress.done, "left": progress.left, "eta": _rounded(progress.eta)}
 
 
 def _rounded(number: float | None) -> float | None:

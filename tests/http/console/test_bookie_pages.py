@@ -121,8 +121,8 @@ class BookiePagesTests(BookieConsoleCase):
         self.admin.work.progress = WorkProgress(10, 30, 12.34)
         self.admin.work.suspended_minor = True
         found = self.json("work")
-        self.assertEqual(found["scrub"]["progress"], {"done": 10, "left": 30, "eta": 12.3})
-        self.assertEqual(found["collection"]["directories"][0]["directory"], DIRECTORY)
+        self.assertEqual(found["scrub"]["progress"], {"doneBytes": 10, "leftBytes": 30, "etaSeconds": 12.3})
+        self.assertEqual(list(found["collection"]["directories"]), [DIRECTORY])
         self.assertEqual((found["collection"]["minor"]["suspended"], found["collection"]["major"]["threshold"]),
                          (True, 0.8))  # fmt: skip
         self.assertIsNone(found["collection"]["major"]["last"], "none has run")

@@ -120,9 +120,9 @@ const endsIn = (eta) =>
 
 function progressOf(progress, suspended) {
   if (!progress) return "not at work";
-  const all = progress.done + progress.left,
-    end = suspended ? "does not end while it is suspended" : endsIn(progress.eta);
-  return `${bytes(progress.done)} of ${bytes(all)} (${percent(progress.done, all)}), ${end}`;
+  const all = progress.doneBytes + progress.leftBytes,
+    end = suspended ? "does not end while it is suspended" : endsIn(progress.etaSeconds);
+  return `${bytes(progress.doneBytes)} of ${bytes(all)} (${percent(progress.doneBytes, all)}), ${end}`;
 }
 
 const ended = (last) => (last === null ? "has not run" : `last ended ${ago(last)}`);
@@ -144,11 +144,11 @@ function jobsOf(value) {
     ["last failure", collection.lastFailure ? h("span", { class: "bad" }, collection.lastFailure) : "none"],
     ["major compaction", kind("major", collection.major)],
     ["minor compaction", kind("minor", collection.minor)],
-    ...collection.directories.map((each) => [
-      each.directory,
+    ...Object.entries(collection.directories).map(([directory, each]) => [
+      directory,
       [
-        progressOf(each.progress, isSuspended),
-        Object.entries(each.damaged).map(([log, text]) => h("div", { class: "bad" }, `${log}: ${text}`)),
+        progressOf(each.compaction, isSuspended),
+        Object.entries(each.damagedEntryLogs).map(([log, text]) => h("div", { class: "bad" }, `${log}: ${text}`)),
       ],
     ]),
     [
@@ -398,7 +398,7 @@ export const disk = {
         if (begun || !value) return;
         begun = true;
         found.replaceChildren(
-          ...value.collection.directories.map(({ directory }) => {
+          ...Object.keys(value.collection.directories).map((directory) => {
             const place = h("div", null, "counting");
             const disk = (state.bookie?.disks || []).find((each) => directory.startsWith(`${each.directory}/`));
             countLedgers(directory, place, disk).catch((error) => {
