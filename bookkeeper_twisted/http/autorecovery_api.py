@@ -1,7 +1,6 @@
 """The HTTP pages about autorecovery, ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
 import math
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
@@ -29,8 +28,7 @@ _DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
 _RECOVERY_BODY = '{"bookie_src" : ["<bookie id>"], "delete_cookie" : false}'
 _LEDGERS_AT_ONCE = 4
 _LOGGED = 20
-_MOST_FAILED = 20
-_MOST_DONE = 20
+_MOST_ENDED = 20
 _PROGRESS = "/api/v1/autorecovery/progress"
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
@@ -84,7 +82,7 @@ class AutorecoveryApi:
     """Answers HTTP requests about the autorecovery of a cluster.
 
     :ivar operations: the decommissions and recoveries that requests have begun, by name: those that continue, and the
-        newest ones that have failed.
+        newest ones that are done, and that have failed, in the order of their ends.
     """
 
     _log = Logger()
@@ -93,7 +91,6 @@ class AutorecoveryApi:
         self._connect = connect
         self._clock = clock
         self.operations: dict[str, RunningOperation] = {}
-        self._done: deque[RunningOperation] = deque(maxlen=_MOST_DONE)
 
     def close(self) -> None:
         """Cancel all decommissions and recoveries that requests have begun."""
@@ -308,8 +305,8 @@ class AutorecoveryApi:
     )  # fmt: skip
     async def _progress(self, request: ApiRequest) -> Answer:
         """Answer with the operations that continue after their requests; Apache's bookie has no such page."""
-        now, known = self._clock.seconds(), (*self._done, *self.operations.values())
-        by_end = sorted(known, key=lambda each: math.inf if each.ended is None else each.ended)
+        now = self._clock.seconds()
+        by_end = sorted(self.operations.values(), key=lambda each: math.inf if each.ended is None else each.ended)
         return json_answer([each.progress(now) for each in by_end])
 
     # -- operations that continue after the answer --
@@ -322,19 +319,19 @@ class AutorecoveryApi:
         running.addCallbacks(self._ended, self._failed, (operation,), {}, (operation,))
 
     def _continues(self, name: str) -> bool:
-        return name in self.operations and not self.operations[name].failure
+        return name in self.operations and self.operations[name].ended is None
 
     def _ended(self, _: None, operation: RunningOperation) -> None:
-        if not operation.failure:
-            operation.ended = self._clock.seconds()
-            self._done.append(self.operations.pop(operation.name))
+        if operation.ended is None:
+            self._keep(operation)
 
-    def _keep(self, operation: RunningOperation, failure: str) -> None:
-        """Keep an operation that has failed, with the reason, and forget the oldest one if too many are kept."""
+    def _keep(self, operation: RunningOperation, failure: str = "") -> None:
+        """Keep an operation that has ended, with the reason if it failed; forget the oldest if too many are kept."""
         operation.failure = failure
         operation.ended = self._clock.seconds()
-        failed = [each.name for each in self.operations.values() if each.failure]
-        for oldest in failed[:-_MOST_FAILED]:
+        self.operations[operation.name] = self.operations.pop(operation.name)
+        ended = [each for each in self.operations.values() if each.ended is not None]
+        for oldest in [each.name for each in ended if bool(each.failure) is bool(failure)][:-_MOST_ENDED]:
             del self.operations[oldest]
 
     def _failed(self, failure: Failure, operation: RunningOperation) -> None:

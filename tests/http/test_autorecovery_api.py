@@ -205,15 +205,16 @@ class AutorecoveryApiTests(HttpCase):
         self.assertNotIn(gone, self.do(self.driver.registration.all_bookies()))
 
     def test_progress_of_what_fails(self) -> None:
-        """A recovery that cannot copy a ledger has failed, with the reason; one of an unknown bookie says so."""
+        """A recovery that cannot copy a ledger has failed, with the reason; one of an unknown bookie says so, once."""
         writer = self.do(self._write())
         first, second = writer.metadata.segments[0].bookies
         self.do(self.cluster.stop_bookie(first))
         self.do(self.cluster.stop_bookie(second))
-        for names in ([first, second], ["nope:1"]):
+        for names in ([first, second], ["nope:1"], ["nope:1"]):
             self.ask("/api/v1/autorecovery/bookie", "PUT", json.dumps({"bookie_src": names}))
             self.clock.pump([5.0] * 60)
         found = {each["name"]: each for each in self.progress()}
+        self.assertEqual(len(self.progress()), 2, "the newest takes the place of the one before")
         unknown, failed = found["recovery of nope:1"], found[f"recovery of {', '.join(sorted([first, second]))}"]
         self.assertEqual((unknown["state"], unknown["ledgersRecovered"]), ("done", 0))
         self.assertEqual(unknown["reason"], "no ledger names nope:1, and there is no cookie: mistyped?")

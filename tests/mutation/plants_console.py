@@ -126,7 +126,7 @@ PLANTS = (
     ),
     Plant(
         "a decommission that has failed cannot be begun again", "http/autorecovery_api.py",
-        "not self.operations[name].failure", "True", ["tests.http.console.test_assembly"],
+        "self.operations[name].ended is None", "True", ["tests.http.console.test_assembly"],
         where="AutorecoveryApi._continues",
     ),
     Plant(

@@ -30,7 +30,7 @@ PLANTS = (
     ),
     Plant(
         "an operation that has ended is forgotten", "http/autorecovery_api.py",
-        "self._done.append(self.operations.pop(operation.name))", "del self.operations[operation.name]",
+        "self._keep(operation)", "del self.operations[operation.name]",
         ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._ended",
     ),
     Plant(

@@ -124,7 +124,7 @@ def operations_value(
             **({"failure": each.failure} if each.failure else {}),
             **(_remaining(each.remaining, each, now, jobs) if each.remaining is not None else {}),
         }
-        for each in operations.values()
+        for each in operations.values() if each.ended is None or each.failure
     ]
 
 
