@@ -234,13 +234,15 @@ class CompactionStatus:
 
     :ivar at_work: whether a compaction of this kind is running.
     :ivar suspended: whether an operator suspended compactions of this kind.
-    :ivar total: number of compactions of this kind since the start of the bookie, without those that failed before they
-        had compacted an entry log.
+    :ivar total: number of compactions of this kind since the start of the bookie, without those that were cancelled,
+        or failed before they had compacted an entry log.
     :ivar last: end of the last of these compactions, in seconds since the epoch; None before the first one.
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
         this threshold.
     :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind, or
         tries one that probably fails.
+    :ivar cancelled: when the newest compaction of this kind was cancelled, in seconds since the epoch; None if it was
+        not.
     """
 
     at_work: bool
@@ -249,6 +251,7 @@ class CompactionStatus:
     last: float | None
     threshold: float = 0.0
     obstacles: tuple[str, ...] = ()
+    cancelled: float | None = None
 
 
 @attrs.frozen

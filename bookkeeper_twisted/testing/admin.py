@@ -79,6 +79,7 @@ class FakeBackgroundWork:
     minors: int = 0
     last_major: float | None = None
     last_minor: float | None = None
+    cancelled_major: float | None = None
     suspended_major: bool = False
     suspended_minor: bool = False
     suspended_scrub: bool = False
@@ -98,7 +99,7 @@ class FakeBackgroundWork:
             self.phase, self.forced,
             CompactionStatus(
                 self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major, 0.8,
-                ("an operator has suspended it",) if self.suspended_major else (),
+                ("an operator has suspended it",) if self.suspended_major else (), self.cancelled_major,
             ),
             CompactionStatus(
                 self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2,

@@ -117,9 +117,11 @@ class ConsoleStatesTests(ConsoleStatesCase):
         self.assertEqual(self.visit.errors(), [])
 
     async def test_not_run(self) -> None:
-        """Of a kind of compaction that has not run, no end is told; of one that has, its end."""
+        """Of a kind of compaction that has not run, no end is told; of one that has, its end, or its cancellation."""
         self.admin.work.majors, self.admin.work.last_major = 2, 1_700_000_000.0
         await deferToThread(self._not_run)
+        self.admin.work.cancelled_major = 1_700_100_000.0
+        await deferToThread(self.visit.wait, "main dl", "major compaction\nlast cancelled 2023-11-1")
 
     def _not_run(self) -> None:
         self.visit.home()

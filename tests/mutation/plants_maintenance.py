@@ -8,12 +8,14 @@ _QUEUE = ["tests.storage.files.test_disk_queue"]
 _FORECAST = ["tests.bookie.maintenance.test_forecast"]
 _REPORT = ["tests.bookie.maintenance.test_collection_report"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
+_SUSPENDED = ["tests.bookie.maintenance.test_suspended_compaction"]
 
 PLANTS = (
     Plant(
         "a compaction that never ran has ended at the start", "bookie/maintenance/control.py",
-        "CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles)",
-        "CompactionStatus(at_work, suspended, total, last or self._collector.began, kind.threshold, obstacles)",
+        "CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled)",
+        "CompactionStatus(at_work, suspended, total, last or self._collector.began, kind.threshold, obstacles, "
+        "cancelled)",
         ["tests.bookie.lifecycle.test_admin"], where="BackgroundControl._status",
     ),
     Plant(
@@ -69,6 +71,30 @@ PLANTS = (
         "failures == self.state.failures or self._work_done().compacted > compacted",
         "failures == self.state.failures",
         ["tests.bookie.maintenance.test_garbage_collector"], where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "a compaction that was cancelled counts as one", "bookie/maintenance/garbage_collector.py",
+        "not self._cancelled and (failures == self.state.failures or self._work_done().compacted > compacted)",
+        "failures == self.state.failures or self._work_done().compacted > compacted", _SUSPENDED,
+        where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "the time of a compaction that was cancelled is among those of the others",
+        "bookie/maintenance/garbage_collector.py", "failures == self.state.failures and not self._cancelled",
+        "failures == self.state.failures", _SUSPENDED, where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "nobody learns that a compaction was cancelled", "bookie/maintenance/garbage_collector.py",
+        "self.state.cancelled[phase] = self._clock.seconds()", "pass", _SUSPENDED,
+        where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "the log does not say that a compaction was cancelled", "bookie/maintenance/garbage_collector.py",
+        "copied or self._cancelled", "copied", _SUSPENDED, where="GarbageCollector._compact_as",
+    ),
+    Plant(
+        "a compaction that has ended seems cancelled", "bookie/maintenance/garbage_collector.py",
+        "self.state.cancelled.pop(phase, None)", "pass", _SUSPENDED, where="GarbageCollector._compact_as",
     ),
     Plant(
         "an entry log that cannot be read keeps all others", "storage/maintenance/log_space.py",

@@ -37,13 +37,15 @@ class CollectorState:
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether an operator has requested the present garbage collection.
-    :ivar majors, minors: number of compactions of each kind so far, without those that failed before they had compacted
-        an entry log.
+    :ivar majors, minors: number of compactions of each kind so far, without those that were cancelled, or failed
+        before they had compacted an entry log.
     :ivar ended_major, ended_minor: for each kind, the time at which the last of these compactions ended, in seconds;
         None before the first one.
     :ivar last_major, last_minor: for each kind, the time from which on the interval to the next one counts: the end of
-        the last compaction, also of one that failed; for minor ones, also of a major one.  None before the first one.
+        the last compaction, also of one that failed or was cancelled; for minor ones, also of a major one.  None before
+        the first one.
     :ivar suspended_major, suspended_minor: for each kind, whether an operator has suspended its compactions.
+    :ivar cancelled: for each kind whose newest compaction was cancelled, by its phase, the time of that, in seconds.
     :ivar deleted_ledgers: number of ledgers deleted so far.
     :ivar runs, failures: number of garbage collections, and number of failures, so far.
     :ivar last_failure: the text of the last failure.
@@ -59,6 +61,7 @@ class CollectorState:
     last_minor: float | None = None
     suspended_major: bool = False
     suspended_minor: bool = False
+    cancelled: dict[str, float] = attrs.field(factory=dict)
     deleted_ledgers: int = 0
     runs: int = 0
     failures: int = 0

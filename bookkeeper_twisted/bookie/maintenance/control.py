@@ -73,7 +73,8 @@ class BackgroundControl:
     ) -> CompactionStatus:  # fmt: skip
         at_work = self._collector.state.phase == phase
         obstacles = self._collector.obstacles()[phase]
-        return CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles)
+        cancelled = self._collector.state.cancelled.get(phase)
+        return CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         running = self._collector.progress()

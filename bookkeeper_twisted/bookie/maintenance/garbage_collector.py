@@ -292,7 +292,7 @@ class GarbageCollector:
     def _say(self, request: _Request, compaction: str, before: WorkDone, failures: int) -> None:
         """Log what a requested garbage collection did, and why it did not compact.
 
-        :param compaction: the compaction that was done; empty if there was none.
+        :param compaction: the compaction that was begun; empty if there was none.
         :param before: the counts before it.
         :param failures: the number of failures before it.
         """
@@ -322,7 +322,7 @@ class GarbageCollector:
 
         If the metadata store or a directory fails, continue with the remaining directories.
 
-        :returns: the compaction that was done; empty if there was none.
+        :returns: the compaction that was begun; empty if there was none.
         """
         self.state.phase = "logs"
         for logs in self._logs:
@@ -389,11 +389,12 @@ class GarbageCollector:
     async def _compact_as(self, phase: str, kind: CompactionKind) -> bool:
         """Compact the directories of each disk one after the other; compact different disks at the same time.
 
-        :returns: False if a directory failed, and no entry log was compacted.
+        :returns: False if it was cancelled, or if a directory failed and no entry log was compacted.
         """
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures, compacted = self.state.failures, self._work_done().compacted
         self.state.phase = phase
+        self.state.cancelled.pop(phase, None)
         self._apply_suspension()
         order = CompactionOrder(kind.threshold, self.options.target_size, kind.max_time)
         disks = await self._disks()
@@ -408,15 +409,18 @@ class GarbageCollector:
                 self._cancelled = True
             elif not succeeded:
                 self._failed(outcome.value)
+        if self._cancelled:
+            self.state.cancelled[phase] = self._clock.seconds()
         runtime = self._metrics.compaction
-        series = runtime.success if failures == self.state.failures else runtime.failure
+        series = runtime.success if failures == self.state.failures and not self._cancelled else runtime.failure
         series.record((self._clock.seconds() - began) * 1000)
         copied = self._metrics.compacted_bytes.value - copied
-        if copied:
-            self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
+        if copied or self._cancelled:
+            end = ", then it was cancelled" if self._cancelled else ""
+            self._log.info("{phase}: {copied:,} bytes were copied{end}", phase=phase, copied=copied, end=end)
         await self._collect_logs()
         self._metrics.reclaimed_by_compaction.value += max(self._freed() - freed - copied, 0)
-        return failures == self.state.failures or self._work_done().compacted > compacted
+        return not self._cancelled and (failures == self.state.failures or self._work_done().compacted > compacted)
 
     def _freed(self) -> int:
         return sum(logs.freed for logs in self._logs)

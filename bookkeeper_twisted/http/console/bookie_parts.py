@@ -214,6 +214,7 @@ def _compaction(status: CompactionStatus) -> Mapping[str, object]:
         "suspended": status.suspended,
         "total": status.total,
         "last": status.last,
+        "cancelled": status.cancelled,
         "threshold": status.threshold,
     }
 

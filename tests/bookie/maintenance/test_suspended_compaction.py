@@ -1,5 +1,7 @@
 """A compaction that is suspended while it waits."""
 
+from twisted.logger import capturedLogs, formatEvent
+
 from bookkeeper_twisted.bookie.maintenance.control import BackgroundControl
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE
 from bookkeeper_twisted.limits.ratelimit import Rate
@@ -31,11 +33,23 @@ class SuspendedCompactionTests(CollectorCase):
         self.successResultOf(self.forced)
 
     def test_cancelled(self) -> None:
-        """It can be cancelled; no file of it is left."""
-        self.collector.cancel()
-        self.life.drain()
+        """It can be cancelled; no file of it is left, and it is none that was done, until another one has ended."""
+        control = BackgroundControl(self.life.maintenance, self.life.clock, ())
+        with capturedLogs() as events:
+            self.collector.cancel()
+            self.life.drain()
         self.assertEqual((self.state.phase, self.life.is_copying()), ("idle", False))
         self.assertEqual(self.life.logs(), self.before)
+        found, now = control.collection().major, self.life.clock.seconds()
+        self.assertEqual((found.total, found.last, found.cancelled), (0, None, now))
+        self.assertIn("major compaction: 0 bytes were copied, then it was cancelled", map(formatEvent, events))
+        self.collector.resume_compaction()
+        self.life.maintenance.throttles.find(COMPACTION_WRITE).change(Rate())
+        self.life.collect()
+        found = control.collection().major
+        self.assertEqual((found.total, found.last, found.cancelled), (1, now, None))
+        runtime = self.collector._metrics.compaction
+        self.assertEqual((runtime.success.count, runtime.failure.count), (1, 1))
 
     def test_due(self) -> None:
         """One whose turn comes meanwhile was requested by nobody."""

@@ -125,14 +125,15 @@ function progressOf(progress, suspended) {
   return `${bytes(progress.doneBytes)} of ${bytes(all)} (${percent(progress.doneBytes, all)}), ${end}`;
 }
 
-const ended = (last) => (last === null ? "has not run" : `last ended ${ago(last)}`);
+const ended = ({ last, cancelled }) =>
+  cancelled ? `last cancelled ${ago(cancelled)}` : last === null ? "has not run" : `last ended ${ago(last)}`;
 
 function jobsOf(value) {
   if (!value) return h("p", { class: "quiet" }, "the bookie does not serve");
   const { collection, scrub } = value;
   const isSuspended = [collection.major, collection.minor].some((each) => each.atWork && each.suspended);
   const kind = (name, each) =>
-    `${each.suspended ? "SUSPENDED, " : ""}${each.atWork ? "at work" : ended(each.last)}, ` +
+    `${each.suspended ? "SUSPENDED, " : ""}${each.atWork ? "at work" : ended(each)}, ` +
     `${each.total} since the start, logs below ${Math.round(100 * each.threshold)} % live`;
   return facts([
     [
