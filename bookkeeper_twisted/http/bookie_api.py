@@ -39,9 +39,6 @@ class BookieApi:
         self._check_sanity = check_sanity
         self._one_at_a_time = DeferredLock()
 
-    def _serves(self) -> bool:
-        return self._admin.state().phase is Phase.SERVING
-
     @routed(*HEARTBEAT)
     async def _heartbeat(self, request: ApiRequest) -> Answer:
         state = self._admin.state()
@@ -52,7 +49,8 @@ class BookieApi:
               "OK once the bookie serves", refusals=(503,), content=TEXT, access=Access.ANYONE),
     )  # fmt: skip
     async def _is_ready(self, request: ApiRequest) -> Answer:
-        return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
+        serves = self._admin.state().phase is Phase.SERVING
+        return Answer("OK") if serves else Answer("Bookie is not fully started yet", _UNAVAILABLE)
 
     @routed(
         Route("GET", "/api/v1/bookie/state",

@@ -9,7 +9,6 @@ from ...autorecovery.operations.decommission import Remaining
 from ...autorecovery.replication.lock_reasons import by_kind, kind_of, ledgers, obstacle_of, without_past
 from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, IBookieAdmin, Phase
 from ...bookie.requests.slow_requests import SlowRequest
-from ...errors import NotServingError
 from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
 from ..autorecovery_api import RunningOperation
@@ -100,10 +99,6 @@ class BookieParts:
 
     @property
     def _serves(self) -> bool:
-        try:
-            self._admin.background()
-        except NotServingError:
-            return False
         return self._admin.state().phase is Phase.SERVING
 
 
