@@ -54,10 +54,9 @@ class SuspendedCompactionTests(CollectorCase):
     def test_due(self) -> None:
         """One whose turn comes meanwhile was requested by nobody."""
         control = BackgroundControl(self.life.maintenance, self.life.clock, ())
-        self.wait(self.collector.options.wait_time)
+        self.life.clock.advance(self.collector.options.wait_time - self.life.clock.seconds())
         self.assertIsNotNone(self.collector._waiting)
         self.assertFalse(control.collection().has_waiting)
-        self.collector.cancel()
         self.life.drain()
 
     def test_followed(self) -> None:
