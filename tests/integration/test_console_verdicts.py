@@ -1,6 +1,8 @@
 """The verdicts on ledgers and entries, and what is asked for them, in the console in a real browser."""
 
 import json
+from functools import partial
+from typing import Any
 
 from twisted.internet.threads import deferToThread
 
@@ -65,9 +67,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.visit.driver.execute_script("location.hash = '#/'")
             self.visit.wait("main table", "Is the cluster safe to lose one more bookie?")
             self.visit.driver.execute_script("location.hash = '#/safety'")
-            self.visit.until(
-                lambda driver, asked=asked: driver.execute_script("return window.asked.length") == asked, "request"
-            )
+            self.visit.until(partial(self._has_asked, asked), "request")
         row = {"id": 7, "state": "CLOSED", "replicas": 1, "bookies": ["b:1"]}
         for number, said in (
             (0, "not known before all ledgers are looked at"),
@@ -79,6 +79,9 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             )
             verdict = self.visit.wait("#verdict")
             self.assertTrue(verdict.startswith(said), verdict)
+
+    def _has_asked(self, count: int, driver: Any) -> bool:
+        return bool(driver.execute_script("return window.asked.length") == count)
 
     async def test_marks_alone(self) -> None:
         """Without an auditor, ledgers are counted by their marks alone; of very many, the least number is told."""

@@ -425,9 +425,12 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual(found["consoles"], [])
         self.assertIn("1 of 3 ledgers are being repaired, onto 4 writable bookies", found["limit"])
         self.assertNotIn("process", found["limit"])
-        marks = self.result(self.shared()).client.metadata.underreplication
-        read = marks.locked_ledgers
-        self.patch(marks, "locked_ledgers", lambda: (setattr(self, "jobs", []), read())[1])  # the repair ends meanwhile
+
+        async def locked() -> Any:
+            self.jobs = []  # the repair ends meanwhile
+            return await self.marks.locked_ledgers()
+
+        self.patch(self.result(self.shared()).client.metadata.underreplication, "locked_ledgers", locked)
         self.assertEqual(self.read("repair")["elsewhere"], [])
 
 
