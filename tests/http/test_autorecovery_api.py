@@ -235,8 +235,8 @@ class AutorecoveryApiTests(HttpCase):
         self.assertEqual([each["state"] for each in self.progress()], ["failed", "running"])
         self.site.stopFactory()
         self.settle()
-        progress, _ = self.progress()
-        self.assertEqual((progress["state"], progress["seconds"]), ("failed", 3.0))
+        found = {each["name"]: (each["state"], each["seconds"]) for each in self.progress()}
+        self.assertEqual(found["decommission of bookie gone:1"], ("failed", 3.0))
 
     def progress(self) -> list[dict[str, object]]:
         """What is said of the operations that requests have begun."""

@@ -84,7 +84,7 @@ PLANTS = (
         where="MarkedLedgers._read_row",
     ),
     Plant(
-        "a repair that has just ended is one of another process", _CLUSTER, "(*jobs, *self._jobs())", "self._jobs()",
+        "a repair that has just ended is one of another process", _CLUSTER, "(*jobs, *self.jobs())", "self.jobs()",
         _SURVEYED, where="ClusterParts._elsewhere",
     ),
     Plant(
