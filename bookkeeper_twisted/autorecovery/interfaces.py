@@ -116,7 +116,10 @@ class LedgerStatus:
 
 
 def repair_of(ledger_id: int) -> str:
-    """Return the name of the job that repairs a ledger: by this name, speed limits and operators know the job."""
+    """Return the name of the job that repairs a ledger: by this name, speed limits and operators know the job.
+
+    :param ledger_id: id of the ledger.
+    """
     return f"{_REPAIR}{ledger_id}"
 
 
