@@ -240,7 +240,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         disk = {"directory": "/d", "total": 1 << 30, "free": 0, "growthPerDay": None, "daysUntilFull": 0}
         slow = {"last": 1, "records": [[1_700_000_000, "BOOKIE_INFO", "c", -1, -1, 1, 7.0, "a read of the disk"]]}
         own = {"reasons": [], "disks": [disk], "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
-        work = {"collection": {"directories": {"/d/current": {}}}}
+        work: dict[str, object] = {"collection": {"directories": {"/d/current": {}}}}
         self.given(
             {"bookie": own, "work": work, "slow": [slow]},
             disk_ledgers={"ledgers": {"7": 1 << 20}, "logs": 1, "left": 0, "next": None},
@@ -259,7 +259,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         await deferToThread(self._owners)
 
     def _owners(self) -> None:
-        work = {"collection": {"directories": {"/d/current": {}}}}
+        work: dict[str, object] = {"collection": {"directories": {"/d/current": {}}}}
         self.given(
             {"work": work}, disk_ledgers={"ledgers": {"7": 300, "8": 200, "9": 100}, "logs": 1, "left": 0, "next": None}
         )

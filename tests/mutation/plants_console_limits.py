@@ -301,9 +301,9 @@ PLANTS = (
         ["tests.storage.test_cookies"], where="",
     ),
     Plant(
-        "the page cannot tell a deleted ledger from one that cannot be read", _LEDGERS,
+        "the page cannot tell a deleted ledger from one that cannot be read", "http/cluster_api.py",
         'Answer(f"Not Found\\n{error}", _NOT_FOUND)', 'Answer("Not Found", _NOT_FOUND)', _SEARCHED,
-        where="LedgerPages._ledger",
+        where="or_not_found.answer",
     ),
     Plant(
         "a quiet stream sends nothing", "http/console/feed.py", 'self._send(b":\\n\\n")', "pass",
