@@ -88,6 +88,14 @@ PLANTS = (
         _SURVEYED, where="ClusterParts._elsewhere",
     ),
     Plant(
+        "a worker that holds very many ledgers shows them all", "http/console/bookie_parts.py",
+        "at_work_first[:_SHOWN_JOBS]", "at_work_first", _BOOKIE_PAGES, where="replication_value",
+    ),
+    Plant(
+        "what a worker repairs is hidden by what it holds", "http/console/bookie_parts.py",
+        'job.state != "repairing"', "False", _BOOKIE_PAGES, where="replication_value",
+    ),
+    Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,
         "{each: found.locks[each] for each in found.locks.keys() & set(marked)}", "found.locks", _SURVEYED,
         where="ClusterParts.repair",

@@ -20,6 +20,7 @@ from .sources import RecordSource, Source, StateSource
 _EVERY_DISKS = 5
 _SHOWN_LEDGERS = 20
 _SHOWN_KINDS = 20
+_SHOWN_JOBS = 100
 
 
 class BookieParts:
@@ -124,13 +125,18 @@ def operations_value(
 
 
 def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
-    """Return as JSON the ``jobs`` of the replication worker of this process: the ledgers that it is repairing."""
+    """Return as JSON the ``jobs`` of the replication worker of this process: the ledgers that it has locked.
+
+    Those that it is repairing come first.  Of very many that wait, only the first are returned: a worker keeps each
+    ledger that it cannot repair, and the jobs are read every second.
+    """
+    at_work_first = sorted(jobs, key=lambda job: job.state != "repairing")
     return [
         {
             "name": job.name, "state": job.state, "reason": job.reason, "since": round(job.since, 3),
             "done": job.done, "total": job.total, "bytes": job.n_bytes, "eta": _rounded(job.eta),
         }
-        for job in jobs
+        for job in at_work_first[:_SHOWN_JOBS]
     ]  # fmt: skip
 
 

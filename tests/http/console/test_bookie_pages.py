@@ -227,6 +227,13 @@ class BookiePartsTests(BookieConsoleCase):
         assert isinstance(found, dict)
         self.assertEqual((found["reason"], found["eta"]), ("b is away", None))
 
+    def test_many_repairs(self) -> None:
+        """Of very many ledgers that the worker holds, the first are shown, behind those that it is repairing."""
+        jobs = [RunningJob(f"replication of ledger {n}", "impossible", "b is lost", 5.0) for n in range(5000)]
+        jobs[4000] = RunningJob("replication of ledger 4000", "repairing", "", 5.0)
+        found: Any = replication_value(jobs)
+        self.assertEqual([each["name"].rpartition(" ")[2] for each in found], ["4000", *map(str, range(99))])
+
     def test_operations(self) -> None:
         """A decommission says what it still waits for, the most frequent reason first."""
         operation = RunningOperation("decommission of bookie b", 5.0)
