@@ -22,7 +22,19 @@ PLANTS = (
     ),
     Plant(
         "the field of a header that differs is not named", _REPLICAS,
-        "parts += [name for name, one, other in fields if one != other]", "pass", _COMPARED, where="_difference",
+        'parts.append("length")', "pass", _COMPARED, where="_difference",
+    ),
+    Plant(
+        "a replica that was written again with another LAC differs", _REPLICAS,
+        "return self.data, self.length", "return self.data, self.lac, self.length", _COMPARED, where="Replica.content",
+    ),
+    Plant(
+        "a replica with another length is the same", _REPLICAS,
+        "return self.data, self.length", "return self.data, None", _COMPARED, where="Replica.content",
+    ),
+    Plant(
+        "replicas with other LACs are not told of", _REPLICAS,
+        "len(by_lac) < 2", "True", _COMPARED, where="_other_lacs",
     ),
     Plant(
         "a damaged replica is left", _MARKED, "self._registered - set(mark.replicas)", "self._registered",

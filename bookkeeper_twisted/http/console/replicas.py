@@ -72,9 +72,12 @@ class Replica:
     length: int | None = None
 
     @property
-    def content(self) -> tuple[bytes | None, int | None, int | None]:
-        """The payload, last add confirmed and length, which are equal in intact replicas of an entry."""
-        return self.data, self.lac, self.length
+    def content(self) -> tuple[bytes | None, int | None]:
+        """The payload and length, which are equal in intact replicas of an entry.
+
+        The last add confirmed may differ: a recovery or a re-replication writes the entry again with the one of then.
+        """
+        return self.data, self.length
 
 
 def judged(
@@ -131,6 +134,8 @@ def compared(replicas: Sequence[Replica], digest: DigestType, *, may_lack: bool 
     elif valid:
         which = "all" if same == len(rows) else f"{same} of"
         parts.append(f"{which} {len(rows)} replicas are the same, as the bookies answer now")
+    if whole is not None and not is_open:
+        parts += _other_lacs([each for each in valid if each.content == whole.content], digest)
     if lacking:
         parts.append(f"{_of(lacking, rows)} bookies do not have the entry, which may not be written yet")
     if unknown:
@@ -165,6 +170,21 @@ def _unproved(
     return parts
 
 
+def _other_lacs(same: Sequence[Replica], digest: DigestType) -> list[str]:
+    """Return a remark on the LACs of replicas that are the same, if the LACs differ; else nothing.
+
+    :param same: valid replicas with the same payload and length.
+    """
+    by_lac: dict[int | None, list[Replica]] = {}
+    for each in same:
+        by_lac.setdefault(each.lac, []).append(each)
+    if len(by_lac) < 2:
+        return []
+    lacs = ", ".join([f"{lac} on {_named(by_lac[lac])}" for lac in by_lac])
+    doubt = f"; {digest.name} has no checksum, so one may be damaged" if digest is DigestType.DUMMY else ""
+    return [f"LAC {lacs}, which is normal after a recovery or re-replication{doubt}"]
+
+
 def _named(replicas: Sequence[Replica]) -> str:
     return ", ".join([each.bookie for each in replicas])
 
@@ -197,8 +217,8 @@ def _difference(replica: Replica, whole: Replica, at: int | None, is_open: bool)
     """
     parts = [] if at is None else [f"from byte {at} on"]
     if replica.verdict == _OK:
-        fields = (("LAC", replica.lac, whole.lac), ("length", replica.length, whole.length))
-        parts += [name for name, one, other in fields if one != other]
+        if replica.length != whole.length:
+            parts.append("length")
     elif not parts:
         parts.append("header or digest")
     differs = " and ".join(parts)

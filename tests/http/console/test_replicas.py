@@ -71,11 +71,26 @@ class ComparisonTests(SynchronousTestCase):
         return bytes(stored)
 
     def test_same(self) -> None:
-        """Valid replicas with the same payload, LAC and length are the same."""
+        """Valid replicas with the same payload and length are the same."""
         self.assertEqual(self.compare(self.stored(), self.stored()),
                          (f"all 2 {_SAME}", [(True, None)] * 2))
-        self.assertEqual(self.compare(self.stored(), self.stored(lac=5), self.stored())[1],
-                         [(True, None), (False, None), (True, None)])
+
+    def test_other_lacs(self) -> None:
+        """A replica that a recovery or a re-replication has written again has another LAC, and is the same."""
+        normal = "which is normal after a recovery or re-replication"
+        self.assertEqual(self.judge(self.stored(), self.stored(lac=5), self.stored()), (
+            f"all 3 {_SAME}; LAC 6 on b0, b2, 5 on b1, {normal}", "good", ["good"] * 3))
+        self.assertEqual(self.compare(self.stored(), self.stored(lac=5))[1], [(True, None)] * 2)
+        self.assertEqual(self.compare(self.stored(), self.damaged(10), self.stored(lac=5)), (
+            f"1 of 3 {_BAD}: b1; LAC 6 on b0, 5 on b2, {normal}", [(True, None), (False, None), (True, None)]))
+        other = self.stored(b"x" + _PAYLOAD[1:], lac=5)
+        self.assertEqual(self.compare(self.stored(), other, self.stored())[0], f"1 of 3 {_BAD}: b1")
+
+    def test_other_length(self) -> None:
+        """A replica with another length of the ledger up to it is not the same."""
+        longer = bytes(sealed(self.digester, 3, 7, 6, 1, [_PAYLOAD]).data[4:])
+        self.assertEqual(self.compare(longer, self.stored(), self.stored()),
+                         (f"1 of 3 {_BAD}: b0", [(False, None), (True, None), (True, None)]))
 
     def test_wrong_digest(self) -> None:
         """Of a replica with a wrong digest the payload is compared; it differs even if only its head does."""
@@ -161,10 +176,13 @@ class WithoutChecksumTests(SynchronousTestCase):
         self.assertEqual(self.compare(b"dummy", NoSuchEntryError(3, 8))[0], f"1 of 2 {_BAD}: b1")
 
     def test_header(self) -> None:
-        """Of a replica whose header differs, the fields are named."""
-        for given, said in (((7, 9), "payload, yes; LAC, no"), ((8, 8), "payload, yes; length, no"),
-                            ((7, 8), "payload, yes; LAC and length, no")):  # fmt: skip
+        """A replica with another length is named; one with another LAC is the same, as far as is known."""
+        other = "payload, yes; length, no"
+        for given, said in (((7, 9), "yes"), ((8, 8), other), ((7, 8), other)):
             self.assertEqual([row[2] for row in self.compare((8, 9), given, (8, 9))[1]], ["yes", said, "yes"])
+        self.assertEqual(self.compare((8, 9), (7, 9)), (
+            f"all 2 {_SAME}; LAC 8 on b0, 7 on b1, which is normal after a recovery or re-replication; "
+            "DUMMY has no checksum, so one may be damaged", [("no checksum", "good", "yes")] * 2))
 
 
 def _made(digester: Digester, given: bytes | tuple[int, int]) -> bytes:
