@@ -24,7 +24,7 @@ from ..model import INVALID_ENTRY_ID
 from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit
-from .interfaces import AddDone, IBookie, IStorageExecutor
+from .interfaces import AddDone, IBookie, IStorageExecutor, ReadTimes
 from .ledger_handle import LacWatches, LedgerHandle, LedgerHandles, take_note
 from .records import explicit_lac_record, fence_record, lac_of_packet, ledger_of_packet
 from .waiting_adds import WaitingAdds
@@ -332,10 +332,9 @@ class Bookie:
         """Return the number of reads that wait for the disk."""
         return self._reads.waiting
 
-    @property
-    def read_seconds(self) -> float:
-        """Return for how long the oldest read has waited for the disk, in seconds; 0 if none waits."""
-        return self._reads.seconds
+    def present_reads(self) -> ReadTimes:
+        """Return for how long reads have waited for the disk, and for a read thread, at present."""
+        return self._reads.present()
 
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         return self._storage.cached(ledger_id, entry_id, max_count)
@@ -353,12 +352,14 @@ class Bookie:
         self._metrics.read_bytes.value += found.read_bytes
         return found.entries
 
-    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
+    def load(
+        self, wanted: Sequence[tuple[int, int, int]], times: ReadTimes | None = None
+    ) -> "Deferred[list[EntryRun | Exception]]":  # fmt: skip
         missing = [self._missing(ledger_id, entry_id) for ledger_id, entry_id, _ in wanted]
         on_disk = [triple for triple, error in zip(wanted, missing, strict=True) if error is None]
         if not on_disk:
             return succeed([error for error in missing if error is not None])
-        loading = self._reads.load(on_disk)
+        loading = self._reads.load(on_disk, times)
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:

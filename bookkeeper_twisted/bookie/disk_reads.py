@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import attrs
 from twisted.internet.defer import CancelledError, Deferred, fail
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -22,7 +23,7 @@ from ..errors import (
 from ..metrics import BookieMetrics
 from ..protocol.peer_lines import PeerLines
 from ..storage.interfaces import ILedgerStorage
-from .interfaces import IStorageExecutor, LoadLaterError
+from .interfaces import IStorageExecutor, LoadLaterError, ReadTimes
 
 T = TypeVar("T")
 Loaded = EntryRun | Exception
@@ -34,6 +35,41 @@ A call may always load this number of bytes, even if its requests ask for fewer 
 several small requests even if their entries are larger than the requested sizes.
 """
 
+LONG_READ = 0.1
+"""Seconds from which on a read of consecutive entries takes long, so that waits behind it are waits for the disk."""
+
+
+@attrs.define(eq=False)
+class _ReadUnderWay:
+    """A read that waits for a read thread, or runs on one.
+
+    :ivar submitted: the time at which it began to wait for a thread, in seconds of the reactor's clock.
+    :ivar count: number of ranges of consecutive entries that it reads.
+    :ivar all_before, long_before: seconds that all reads, and reads that took long, had taken when it was submitted.
+    :ivar began, ended: the times at which a thread began and ended it; None before.  Assigned on this thread.
+    """
+
+    submitted: float
+    count: int
+    all_before: float
+    long_before: float
+    began: float | None = None
+    ended: float | None = None
+
+    def is_long(self, seconds: float) -> bool:
+        """Test whether it takes long, if it takes this number of ``seconds`` itself."""
+        return seconds >= LONG_READ * self.count
+
+    def is_behind_long(self, in_all: float, in_long: float) -> bool:
+        """Test whether the reads before it that took long took most of the time for which it waited for a thread.
+
+        Then the disk is slow, or hangs.  Otherwise, the reads before it were many.
+
+        :param in_all: seconds that all reads have taken until now.
+        :param in_long: seconds that reads have taken until now that took long.
+        """
+        return 2 * (in_long - self.long_before) >= in_all - self.all_before
+
 
 class DiskReads:
     """Reads entries from disk for a bookie's requests.
@@ -41,8 +77,8 @@ class DiskReads:
     All methods are called on the reactor thread; the reads run on the read threads.
 
     :param flush: sends the replies that were collected for the connections; called after the callbacks of each result.
-    :param seconds: returns the time in seconds; used to log failed reads of a ledger at most once a minute, and to tell
-        for how long the reads in progress have lasted.
+    :param seconds: returns the time in seconds; used to log failed reads of a ledger at most once a minute, and to
+        measure reads.  Called on the read threads, too.
     :param limit: maximum number of waiting reads; further reads are refused, to limit the memory of the queue.
     """
 
@@ -58,7 +94,8 @@ class DiskReads:
         self._metrics = metrics
         self._limit = limit
         self._seconds = seconds
-        self._begun: dict[Deferred[Any], float] = {}  # the times at which the reads in progress began, oldest first
+        self._under_way: dict[Deferred[Any], _ReadUnderWay] = {}  # oldest first
+        self._all_seconds = self._long_seconds = 0.0  # of the reads that have ended; of those among them that took long
         self._lines = PeerLines(seconds)
         self._waiting = 0
         self._lists: deque[tuple[int, Deferred[list[tuple[int, int]]]]] = deque()
@@ -69,24 +106,43 @@ class DiskReads:
         """Return the number of reads that wait for the disk or are in progress."""
         return self._waiting
 
-    @property
-    def seconds(self) -> float:
-        """Return for how long the oldest read has waited for the disk or been in progress; 0 if there is none."""
-        return self._seconds() - next(iter(self._begun.values())) if self._begun else 0.0
+    def present(self) -> ReadTimes:
+        """Return for how long a read has run or has waited because of the disk, and because of many other reads.
 
-    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
+        Both are the longest times of reads that have not ended; 0 if there is none.
+        """
+        now, times = self._seconds(), ReadTimes()
+        in_all, in_long = self._all_seconds, self._long_seconds
+        for each in self._under_way.values():
+            if each.began is None:  # it has waited longest, because threads begin the oldest read first
+                waited = now - each.submitted
+                if each.is_behind_long(in_all, in_long):
+                    times.on_disk = max(times.on_disk, waited)
+                else:
+                    times.for_thread = waited
+                break
+            took = (each.ended or now) - each.began
+            times.on_disk = max(times.on_disk, took)
+            in_all += took
+            in_long += took if each.is_long(took) else 0.0
+        return times
+
+    def load(
+        self, wanted: Sequence[tuple[int, int, int]], times: ReadTimes | None = None
+    ) -> "Deferred[list[Loaded]]":  # fmt: skip
         """Read entries from disk, on a read thread.
 
         Fails with TooManyRequestsError if too many reads are waiting.
 
         :param wanted: triples: ledger id, entry id, maximum number of bytes to read from this entry on.
+        :param times: the times of the read are added to it before the Deferred fires.
         :returns: for each triple, a run of consecutive entries, or an error.
         """
         if self._waiting + len(wanted) > self._limit:
             self._metrics.reads.refused += len(wanted)
             return fail(TooManyRequestsError(wanted[0][0]))
         keep = partial(self._keep_all, self._storage.epoch)
-        return self._in_thread(self._load_all, wanted, finish=keep, count=len(wanted))
+        return self._in_thread(self._load_all, wanted, finish=keep, count=len(wanted), times=times)
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         """Find the highest entry id of ``ledger_id`` on disk; the result is -1 if the ledger has no entries on disk.
@@ -132,19 +188,22 @@ class DiskReads:
         self._is_listing = False
 
     def _in_thread(
-        self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
-    ) -> "Deferred[T]":
+        self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1,
+        times: ReadTimes | None = None,
+    ) -> "Deferred[T]":  # fmt: skip
         """Run ``work`` on a read thread, then pass its result to ``finish`` on the reactor thread.
 
         The returned Deferred fires with the result of ``finish``.  After its callbacks have run, this method sends the
         replies that the callbacks have queued.
 
         :param count: the number of reads that ``work`` makes, for the limit on waiting reads and the metrics.
+        :param times: the times of ``work`` are added to it before the returned Deferred fires.
         """
 
         def finished(outcome: Any) -> None:
             self._waiting -= count
-            del self._begun[result]
+            del self._under_way[result]
+            self._measure(reading, times)
             counts.completed += count
             if isinstance(outcome, Failure) and not outcome.check(CancelledError):
                 counts.failed += count
@@ -153,11 +212,22 @@ class DiskReads:
 
         self._waiting += count
         counts = self._metrics.reads
-        working = self._executor.submit("read", work, *args)
+        reading = _ReadUnderWay(self._seconds(), count, self._all_seconds, self._long_seconds)
+        working = self._executor.submit("read", partial(self._run, reading, work), *args)
         result: Deferred[T] = Deferred(lambda _: working.cancel())
-        self._begun[result] = self._seconds()
+        self._under_way[result] = reading
         working.addCallback(finish).addBoth(finished)
         return result
+
+    def _measure(self, reading: _ReadUnderWay, times: ReadTimes | None) -> None:
+        if reading.began is None or reading.ended is None:  # it was cancelled
+            return
+        took, waited = reading.ended - reading.began, reading.began - reading.submitted
+        if times is not None:
+            is_disk = reading.is_behind_long(self._all_seconds, self._long_seconds)
+            times.add(ReadTimes(took + waited, 0.0) if is_disk else ReadTimes(took, waited))
+        self._all_seconds += took
+        self._long_seconds += took if reading.is_long(took) else 0.0
 
     def _keep_all(self, epoch: int, loaded: list[Loaded]) -> list[Loaded]:
         for index, run in enumerate(loaded):
@@ -169,6 +239,13 @@ class DiskReads:
         return loaded
 
     # -- read threads --
+
+    def _run(self, reading: _ReadUnderWay, work: Callable[..., T], *args: Any) -> T:
+        reading.began = self._seconds()
+        try:
+            return work(*args)
+        finally:
+            reading.ended = self._seconds()
 
     def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
         """Load entries from disk; the result is in the order of ``wanted``.

@@ -37,7 +37,7 @@ from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
 from .requests.encryption import Encryption
 from .requests.request_processor import RequestProcessor
-from .requests.slow_requests import CHECKPOINT, DISK, ROOM, ROOM_ON_DISK, PresentWait, SlowRequests
+from .requests.slow_requests import CHECKPOINT, DISK, ROOM, ROOM_ON_DISK, THREAD, PresentWait, SlowRequests
 from .requests.traces import RequestTraces, WrittenGroup
 
 T = TypeVar("T")
@@ -220,9 +220,9 @@ class Engine:
         A checkpoint itself is among them only if it lasts very long: before, nothing waits for it but adds that have no
         room.
         """
-        times, bookie = self.checkpointer.times, self.bookie
+        times, bookie, reads = self.checkpointer.times, self.bookie, self.bookie.present_reads()
         waits = {
-            SYNC: self.blocked_seconds(), DISK: bookie.read_seconds,
+            SYNC: self.blocked_seconds(), DISK: reads.on_disk, THREAD: reads.for_thread,
             ROOM_ON_DISK if times.is_blocking else ROOM: bookie.room_seconds,
         }  # fmt: skip
         if times.seconds >= VERY_LONG:

@@ -24,6 +24,27 @@ class LoadLaterError(TooManyRequestsError):
     """An entry was not loaded, because the call had already loaded its maximum number of bytes; load it later."""
 
 
+@attrs.define
+class ReadTimes:
+    """The times of reads from disk, as far as they have ended.
+
+    :ivar on_disk: seconds of the reads themselves, and of waits for a read thread behind reads that each took long.
+    :ivar for_thread: seconds of waits for a read thread behind many short reads.
+    """
+
+    on_disk: float = 0.0
+    for_thread: float = 0.0
+
+    def add(self, other: "ReadTimes | None") -> None:
+        """Add the times of other reads.
+
+        :param other: these times; None if there are none.
+        """
+        if other is not None:
+            self.on_disk += other.on_disk
+            self.for_thread += other.for_thread
+
+
 class IStorageExecutor(Interface):
     """An executor of work outside the reactor thread, in threads that have names.
 
@@ -129,12 +150,15 @@ class IBookie(Interface):
             for.
         """
 
-    def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
+    def load(
+        wanted: Sequence[tuple[int, int, int]], times: ReadTimes | None = None
+    ) -> "Deferred[list[EntryRun | Exception]]":  # fmt: skip
         """Read entries from disk, by one call on a read thread.
 
         Later calls of :meth:`cached` or :meth:`resident` find these entries while they are in memory.
 
         :param wanted: triples: ledger id, entry id, maximum number of bytes to read from this entry on.
+        :param times: the times of the read are added to it before the Deferred fires.
         :returns: for each triple, a run that begins at the entry, or an error: NoSuchEntryError, NoSuchLedgerError,
             DataUnknownError (the entry log with the entry is missing), BookieIOError, or LoadLaterError (this call has
             already loaded its maximum number of bytes; at least one triple is loaded).  If too many reads wait, the

@@ -1,10 +1,14 @@
 """What a bookie waits for at present, before anything has ended."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import SYNC, CommitOptions
-from bookkeeper_twisted.bookie.requests.slow_requests import CHECKPOINT, DISK, ROOM, ROOM_ON_DISK
+from bookkeeper_twisted.bookie.requests.slow_requests import CHECKPOINT, DISK, ROOM, ROOM_ON_DISK, THREAD
 from bookkeeper_twisted.http.console.diagnosis import bottleneck
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
@@ -51,6 +55,49 @@ class PresentWaitsTests(SynchronousTestCase):
         self.assertEqual(self.waits(), {DISK: 2})
         self.rig.drain()
         self.assertEqual(self.waits(), {})
+
+    def test_read_threads(self) -> None:
+        """Reads that wait behind many short ones wait for a read thread; behind one that takes long, for the disk."""
+        self.rig.add(run(1, 0, 10))
+        self.rig.drain()
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        for took, expected in ((0.05, {THREAD: 3.0}), (0.5, {DISK: 3.0})):
+            self.rig = self.rig.restart()
+            for _ in range(61):
+                self.rig.bookie.load([(1, 1, 0)])
+            load = self.rig.storage.load
+            self.patch(self.rig.storage, "load", partial(self.slowly, took, load))
+            for _ in range(round(3 / took)):
+                self.rig.executor.step("read")
+            self.assertEqual({name: round(seconds, 6) for name, seconds in self.waits().items()}, expected)
+        self.assertEqual(self.verdict(), "the disk: a read of the disk has lasted for 3 s")
+
+    def slowly(self, seconds: float, load: Callable[..., Any], *args: Any) -> Any:
+        """A read that takes some time."""
+        self.rig.clock.advance(seconds)
+        return load(*args)
+
+    def test_running_read(self) -> None:
+        """A read that hangs on its thread is a wait for the disk, and so are the reads behind it."""
+        self.rig.add(run(1, 0, 10))
+        self.rig.drain()
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        self.rig = self.rig.restart()
+        seen = []
+
+        def hang(*args: Any) -> None:
+            self.rig.clock.advance(7)
+            seen.append(self.waits())
+            self.rig.clock.advance(1)
+
+        self.patch(self.rig.storage, "load", hang)
+        for number in range(2):
+            self.rig.bookie.load([(1, number, 0)])
+            self.rig.clock.advance(2)
+        self.rig.executor.step("read")
+        self.assertEqual((seen, self.waits()), ([{DISK: 9.0}], {DISK: 10.0}))
 
     def test_checkpoint(self) -> None:
         """Adds wait for the disk while a checkpoint hangs; a checkpoint that lasts very long counts without adds."""

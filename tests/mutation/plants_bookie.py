@@ -366,7 +366,7 @@ PLANTS = (
     ),
     Plant(
         "reads that memory does not hold are loaded a few at a time", "bookie/requests/read_processor.py",
-        "ReadCursor(run, left, cursor.began, has_loaded=True)", "ReadCursor(run, left, cursor.began)", _SINGLES,
+        "ReadCursor(run, left, cursor.began, times)", "ReadCursor(run, left, cursor.began)", _SINGLES,
         where="ReadProcessor._load",
     ),
     Plant(

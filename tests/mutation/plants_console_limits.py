@@ -196,7 +196,7 @@ PLANTS = (
     ),
     Plant(
         "a read that has ended hangs", "bookie/disk_reads.py",
-        "del self._begun[result]", "pass", _PRESENT, where="DiskReads._in_thread",
+        "del self._under_way[result]", "pass", _PRESENT, where="DiskReads._in_thread",
     ),
     Plant(
         "the event loop is watched after the stop", _SLOW,

@@ -8,9 +8,32 @@ _LEVELS = "http/limits_api.py"
 _RELOADING, _RELOADED = "cli/process/reloading.py", ["tests.cli.process.test_reloading"]
 _LIVE, _LIVE_TESTS = "config/live.py", ["tests.config.test_live"]
 _SLOW, _SLOW_TESTS = "bookie/requests/slow_requests.py", ["tests.bookie.requests.test_slow_requests"]
+_READS, _PRESENT = "bookie/disk_reads.py", ["tests.bookie.test_present_waits"]
 _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
+    Plant(
+        "a read behind many others waits for the disk", _READS,
+        "ReadTimes(took + waited, 0.0) if is_disk else ReadTimes(took, waited)", "ReadTimes(took + waited, 0.0)",
+        _SLOW_TESTS, where="DiskReads._measure",
+    ),
+    Plant(
+        "a read behind few that take long waits for a thread", _READS,
+        "2 * (in_long - self.long_before) >= in_all - self.all_before", "False", [*_SLOW_TESTS, *_PRESENT],
+        where="_ReadUnderWay.is_behind_long",
+    ),
+    Plant(
+        "a read that hangs on its thread lets others wait for a thread", _READS,
+        "in_long += took if each.is_long(took) else 0.0", "pass", _PRESENT, where="DiskReads.present",
+    ),
+    Plant(
+        "a batch read behind the load of another one waits for the disk", "bookie/requests/batch_processor.py",
+        "times.add(await others)", "await others", _SLOW_TESTS, where="BatchProcessor._load",
+    ),
+    Plant(
+        "the reads of a run forget what they waited for before", "bookie/requests/read_processor.py",
+        "times.add(cursor.times)", "pass", _SLOW_TESTS, where="ReadProcessor._load",
+    ),
     Plant(
         "a stop of the process is forgotten where no request was slow", "bookie/requests/slow_requests.py",
         "self.long.append(delay)", "pass", _SLOW_TESTS, where="LoopWatch._tick",

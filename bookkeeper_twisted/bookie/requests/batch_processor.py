@@ -6,11 +6,12 @@ from ...errors import Status, UnauthorizedAccessError
 from ...instruments import Histogram
 from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID
 from ...protocol.turns import SHARE
+from ..interfaces import ReadTimes
 from .context import RequestContext, check_ids, status_of
 from .read_ahead import LoadsUnderWay
 from .read_processor import read_last
 from .session import RequestSession
-from .slow_requests import DISK, TURN
+from .slow_requests import cause_of_read
 
 _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024
@@ -26,10 +27,10 @@ class Gathering:
     :ivar room: number of bytes that may still be added to the reply, including the protocol's overhead for each entry.
     :ivar left: number of entries that may still be added to the reply.
     :ivar waited: whether this batch read has waited for a load (a read from disk) that another request began.
-    :ivar waited_for: the reason for which this batch read has waited, for the log.
+    :ivar times: times of the loads that this batch read has waited for; None if it has waited for none.
     """
 
-    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "waited_for", "left", "_per_entry")
+    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "times", "left", "_per_entry")
 
     def __init__(self, request: BatchRead, cap: int) -> None:
         fixed, self._per_entry = request.wire.batch_overhead
@@ -39,7 +40,7 @@ class Gathering:
         self.room = min(request.max_size, cap) - fixed
         self.n_entries = 0
         self.waited = False
-        self.waited_for = TURN
+        self.times: ReadTimes | None = None
         self.left = request.max_count if request.max_count > 0 else _UNLIMITED
 
     @property
@@ -210,14 +211,14 @@ class BatchProcessor:
         ledger_id, entry_id = gathering.request.ledger_id, gathering.next
         n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))
         session.expect(n_bytes)
-        gathering.waited_for = DISK
+        times = gathering.times = gathering.times or ReadTimes()
         try:
             others = None if gathering.waited else self._under_way.covering(ledger_id, entry_id)
             if others is not None:
                 gathering.waited = True
-                await others
+                times.add(await others)
                 return True
-            found = await self._read(ledger_id, entry_id, n_bytes)
+            found = await self._read(ledger_id, entry_id, n_bytes, times)
         finally:
             session.expect(-n_bytes)
         if isinstance(found, EntryRun):
@@ -226,14 +227,17 @@ class BatchProcessor:
             raise found
         return False
 
-    async def _read(self, ledger_id: int, entry_id: int, n_bytes: int) -> EntryRun | Exception:
+    async def _read(
+        self, ledger_id: int, entry_id: int, n_bytes: int, times: ReadTimes
+    ) -> EntryRun | Exception:  # fmt: skip
         load, entry_size = self._under_way.begin(ledger_id, entry_id, n_bytes), 0
         try:
-            found = (await self._context.bookie.load([(ledger_id, entry_id, n_bytes)]))[0]
+            found = (await self._context.bookie.load([(ledger_id, entry_id, n_bytes)], load.times))[0]
             if isinstance(found, EntryRun):
                 entry_size = found.size // found.count
                 self._context.read_ahead.loaded(ledger_id, entry_id, found.last)
         finally:
+            times.add(load.times)
             self._under_way.end(load, entry_size)
         return found
 
@@ -263,7 +267,7 @@ class BatchProcessor:
         series.record(took)
         ids, peer = (request.ledger_id, request.first), session.connection.peer
         if took >= self._context.slow.threshold and request.timeout_ms is None:
-            waited_for, pairs = gathering.waited_for, request.context
+            waited_for, pairs = cause_of_read(gathering.times), request.context
             self._context.slow.say("BATCH_READ_ENTRY", peer, *ids, gathering.n_entries, took, waited_for, pairs)
         if request.context and self._context.traces is not None:
             self._context.traces.answered("batch_read", request.context, peer, ids, began, error)

@@ -5,6 +5,8 @@ from collections import OrderedDict
 import attrs
 from twisted.internet.defer import Deferred
 
+from ..interfaces import ReadTimes
+
 FIRST_WINDOW = 16 * 1024
 LAST_WINDOW = 1024 * 1024
 _GROWTH = 4
@@ -54,13 +56,15 @@ class Load:
 
     :ivar first: id of the first entry.
     :ivar end: id of the last entry that the load is expected to return, plus 1.
+    :ivar times: its times, as soon as it has ended.
     :ivar waiting: the Deferreds of other reads, which wait for the end of this load.
     """
 
     ledger_id: int
     first: int
     end: int
-    waiting: "list[Deferred[None]]" = attrs.field(factory=list)
+    times: ReadTimes = attrs.field(factory=ReadTimes)
+    waiting: "list[Deferred[ReadTimes]]" = attrs.field(factory=list)
 
 
 class LoadsUnderWay:
@@ -77,15 +81,16 @@ class LoadsUnderWay:
         self._loads: dict[int, list[Load]] = {}
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
-    def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
+    def covering(self, ledger_id: int, entry_id: int) -> "Deferred[ReadTimes] | None":
         """Return a Deferred for the end of a load in progress that probably includes an entry.
 
         :param entry_id: id of the entry in ``ledger_id``.
-        :returns: the Deferred; None if no load in progress seems to include the entry.
+        :returns: the Deferred, which fires with the times of the load; None if no load in progress seems to include
+            the entry.
         """
         for load in self._loads.get(ledger_id, ()):
             if load.first <= entry_id < load.end:
-                waiter: Deferred[None] = Deferred()
+                waiter: Deferred[ReadTimes] = Deferred()
                 load.waiting.append(waiter)
                 return waiter
         return None
@@ -119,4 +124,4 @@ class LoadsUnderWay:
             if len(self._sizes) > self._limit:
                 self._sizes.popitem(last=False)
         for waiter in load.waiting:
-            waiter.callback(None)
+            waiter.callback(load.times)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...codec.runs import ReadRun
 from ...codec.strides import FEW_A_RUN, stretches
-from .slow_requests import DISK, TURN
+from ..interfaces import ReadTimes
 
 SHORT = 8
 """A sequence of reads of consecutive entries that is shorter than this is answered as scattered reads.
@@ -38,18 +38,20 @@ class ReadCursor:
 
     :ivar pieces: the unanswered reads, in pieces that are answered together.
     :ivar began: the time at which the bookie began to process the run, in seconds of the reactor's clock.
-    :ivar has_loaded: whether entries of the run were loaded from disk before.
-    :ivar waited_for: the reason for which the reads have waited, for the log.
+    :ivar has_loaded: whether entries of the run were loaded from disk before this object was made.
+    :ivar times: times of the loads of entries from disk; None if nothing was loaded.
     """
 
-    __slots__ = ("run", "pieces", "began", "has_loaded", "waited_for")
+    __slots__ = ("run", "pieces", "began", "has_loaded", "times")
 
-    def __init__(self, run: ReadRun, pieces: Iterable[ReadPiece], began: float, has_loaded: bool = False) -> None:
+    def __init__(
+        self, run: ReadRun, pieces: Iterable[ReadPiece], began: float, times: ReadTimes | None = None
+    ) -> None:  # fmt: skip
         self.run = run
         self.pieces = deque(pieces)
         self.began = began
-        self.has_loaded = has_loaded
-        self.waited_for = DISK if has_loaded else TURN
+        self.has_loaded = times is not None
+        self.times = times
 
 
 def pieces_of(entry_ids: Sequence[int], ledger_ids: Sequence[int]) -> list[ReadPiece]:

@@ -11,12 +11,12 @@ from ...codec.strides import stretches
 from ...entries.entry_run import EntryRun
 from ...errors import BadRequestError, BookieError, NoSuchLedgerError, Status
 from ...model import INVALID_ENTRY_ID
-from ..interfaces import LoadLaterError
+from ..interfaces import LoadLaterError, ReadTimes
 from .context import RequestContext, status_of
 from .read_ahead import FIRST_WINDOW
 from .read_cursor import ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
-from .slow_requests import DISK
+from .slow_requests import cause_of_read
 
 _REPLY_BYTES = 256 * 1024
 _LOOK_UP_BYTES = 64 * 1024
@@ -290,7 +290,7 @@ class ReadProcessor:
         if elapsed >= self._context.slow.threshold:
             ids, peer = (run.ledger_ids[start], run.entry_ids[start]), session.connection.peer
             pairs = None if run.contexts is None else run.contexts.get(ids)
-            self._context.slow.say("READ_ENTRY", peer, *ids, count, elapsed, cursor.waited_for, pairs)
+            self._context.slow.say("READ_ENTRY", peer, *ids, count, elapsed, cause_of_read(cursor.times), pairs)
         if run.contexts is not None and self._context.traces is not None:
             for index in range(start, start + count):
                 ids = run.ledger_ids[index], run.entry_ids[index]
@@ -315,12 +315,14 @@ class ReadProcessor:
         n_waiting = sum([end - start for start, end, _ in waiting])
         expected = sum([max_bytes for _, _, max_bytes in wanted]) + n_waiting * FIRST_WINDOW
         session.expect(expected)
+        times = ReadTimes()
         try:
-            loaded = await self._bookie.load(wanted)
+            loaded = await self._bookie.load(wanted, times)
         except Exception as error:
             loaded = [error] * len(missing)
         session.expect(-expected)
-        cursor.waited_for = DISK
+        times.add(cursor.times)
+        cursor.times = times
         left: list[ReadPiece] = []
         for piece, found in zip(missing, loaded, strict=True):
             # If the connection has no room for the replies now, queue the reads again.  They will normally find the
@@ -329,7 +331,7 @@ class ReadProcessor:
             left.extend(self._use(session, cursor, piece.start, piece.end, found) if is_used else [piece])
         left.extend(waiting)
         if left:
-            session.again(ReadCursor(run, left, cursor.began, has_loaded=True))
+            session.again(ReadCursor(run, left, cursor.began, times))
 
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception

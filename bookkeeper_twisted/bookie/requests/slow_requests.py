@@ -13,8 +13,10 @@ from twisted.logger import Logger
 from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
 from ..group_commit import HELD, LOOP
+from ..interfaces import ReadTimes
 
 DISK = "a read of the disk"
+THREAD = "a free read thread"
 JOURNAL = "the journal"
 TURN = "its turn, or room for its reply"
 ROOM = "room in the write cache or in the queue of the journal"
@@ -54,6 +56,16 @@ LONG_DELAY = 1.0
 
 A request that arrives while the reactor is held up is not slow by the clock of the bookie, only by that of its client.
 """
+
+
+def cause_of_read(times: ReadTimes | None) -> str:
+    """Return the reason for which a read has waited.
+
+    :param times: the times of its loads of entries from disk; None if it has loaded nothing.
+    """
+    if times is None:
+        return TURN
+    return THREAD if times.for_thread > times.on_disk else DISK
 
 
 class LoopDelay(NamedTuple):

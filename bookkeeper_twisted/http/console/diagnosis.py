@@ -18,6 +18,7 @@ from ...bookie.requests.slow_requests import (
     ROOM,
     ROOM_ON_DISK,
     STOPPED,
+    THREAD,
     TURN,
     LoopDelay,
     PresentWait,
@@ -51,7 +52,7 @@ _UNRECORDED = "slowRequestThresholdMs is 0, so no request is recorded as slow"
 
 _CAUSES: Mapping[str, str] = {
     DISK: "disk", SYNC: "disk", HELD: "disk", JOURNAL: "disk", ROOM_ON_DISK: "disk", CHECKPOINT: "disk",
-    QUEUE: "queue", ROOM: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
+    QUEUE: "queue", ROOM: "queue", THREAD: "queue", TURN: "network", LOOP: "processor", STOPPED: "system",
 }  # fmt: skip
 
 
@@ -140,6 +141,8 @@ def _described(wait: PresentWait) -> str:
     name, seconds = wait.waited_for, f"{wait.seconds:.0f} s"
     if name in (ROOM, ROOM_ON_DISK):
         return f"adds have waited for {seconds} for {name}"
+    if name == THREAD:
+        return f"reads have waited for {seconds} for {name}"
     return f"{name} {'have' if name == SYNC else 'has'} lasted for {seconds}"
 
 

@@ -8,11 +8,12 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
-from bookkeeper_twisted.bookie.requests.slow_requests import STOPPED, LoopWatch, SlowRequests
+from bookkeeper_twisted.bookie.requests.slow_requests import STOPPED, THREAD, LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
 from bookkeeper_twisted.codec.wires import V3
+from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from ..rig import KEY, Peer, Rig, adds, batch, reads, run
@@ -285,6 +286,44 @@ class SlowRequestTests(SynchronousTestCase):
             ["slow READ_ENTRY of 10.0.0.7:5: ledger 1, entry 2, 3 in all, 250 ms, most of it for a read of the disk"],
         )
         self.assertEqual(self.slow(reads(1, range(2, 5))), [])
+
+    def behind_reads(self, data: bytes, took: float, count: int, damaged: int = -1) -> list[str]:
+        """What is logged of a request behind some reads that take ``took`` seconds each; one entry may be damaged."""
+        self.restart()
+        storage = self.rig.storage
+        load = storage.load
+
+        def slowly(ledger_id: int, entry_id: int, max_bytes: int) -> Any:
+            self.turns(took)
+            if entry_id == damaged:
+                raise StorageError("damaged")
+            return load(ledger_id, entry_id, max_bytes)
+
+        self.patch(storage, "load", slowly)
+        for number in range(count):
+            self.rig.bookie.load([(1, number % 2, 0)])
+        return self.slow(data, 0)
+
+    def test_read_thread(self) -> None:
+        """Reads behind many short reads wait for a read thread; behind few that take long, for the disk."""
+        for data in (reads(1, range(2, 5)), batch(1, 4, 3, 10_000)):
+            (line,) = self.behind_reads(data, STEP, 30)
+            self.assertIn("484 ms, most of it for a free read thread", line)
+            (line,) = self.behind_reads(data, 0.25, 3)
+            self.assertIn("1000 ms, most of it for a read of the disk", line)
+            (line,) = self.behind_reads(data, 0.25, 0)
+            self.assertIn("250 ms, most of it for a read of the disk", line)
+
+    def test_batch_behind_another(self) -> None:
+        """A batch read that waits for the load of another one waits for what that load waits for."""
+        self.behind_reads(batch(1, 4, 3, 10_000) * 2, STEP, 30)
+        self.assertEqual([each.waited_for for each in self.rig.engine.context.slow.recent.after(0)], [THREAD] * 2)
+
+    def test_second_load(self) -> None:
+        """Reads that are loaded anew, because the first of them is damaged, have waited for what the first load has."""
+        self.behind_reads(reads(1, range(2, 5)), STEP, 30, damaged=2)
+        waits = [(each.entry_id, each.waited_for) for each in self.rig.engine.context.slow.recent.after(0)]
+        self.assertEqual(waits, [(entry_id, THREAD) for entry_id in range(2, 5)])
 
     def test_batch(self) -> None:
         """A slow batch read has the number of entries in its reply."""

@@ -12,6 +12,7 @@ from bookkeeper_twisted.bookie.requests.slow_requests import (
     ROOM,
     ROOM_ON_DISK,
     STOPPED,
+    THREAD,
     TURN,
     LoopDelay,
     PresentWait,
@@ -56,7 +57,7 @@ class BottleneckTests(SynchronousTestCase):
         """The cause for which slow requests waited longest in all decides, with a sentence that names it."""
         for waited_for, cause in (
             (DISK, "disk"), (SYNC, "disk"), (QUEUE, "queue"), (ROOM, "queue"), (ROOM_ON_DISK, "disk"),
-            (TURN, "network"), (LOOP, "processor"), (STOPPED, "system"),
+            (TURN, "network"), (LOOP, "processor"), (STOPPED, "system"), (THREAD, "queue"),
         ):  # fmt: skip
             found = bottleneck((), [slow(waited_for, 3000), slow(DISK, 1000)], NOW, "500")
             self.assertEqual((found.cause, found.seconds[waited_for] >= 3), (cause, True))
@@ -83,6 +84,8 @@ class BottleneckTests(SynchronousTestCase):
              "the disk: the write and the sync of the journal have lasted for 12 s"),
             ([PresentWait(SYNC, 2.0), PresentWait(DISK, 3.0)], "the disk: a read of the disk has lasted for 3 s"),
             ([PresentWait(SYNC, 0.99), PresentWait(ROOM, 1.0)], f"the queue: adds have waited for 1 s for {ROOM}"),
+            ([PresentWait(DISK, 0.9), PresentWait(THREAD, 3.0)],
+             f"the queue: reads have waited for 3 s for {THREAD}"),
             ([PresentWait(SYNC, 0.99)], f"the network: slow requests waited longest for {TURN}"),
         ):  # fmt: skip
             for threshold in ("500", "0"):

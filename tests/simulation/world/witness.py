@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from twisted.internet.defer import Deferred
 from zope.interface import Interface, implementer
 
-from bookkeeper_twisted.bookie.interfaces import AddDone, IBookie
+from bookkeeper_twisted.bookie.interfaces import AddDone, IBookie, ReadTimes
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.entries.interfaces import Entries
 
@@ -118,7 +118,9 @@ class WitnessedBookie:
                 self._read_entry(ledger_id, entry_id, entry, began)
         return [bytes([*e[:-1], e[-1] ^ 1]) if e is not None and self._damages() else e for e in entries]
 
-    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
+    def load(
+        self, wanted: Sequence[tuple[int, int, int]], times: ReadTimes | None = None
+    ) -> "Deferred[list[EntryRun | Exception]]":  # fmt: skip
         began = self._copies.begin()
 
         def look(runs: list[EntryRun | Exception]) -> list[EntryRun | Exception]:
@@ -126,7 +128,7 @@ class WitnessedBookie:
                 self._read(run if isinstance(run, EntryRun) else None, entry_id, began)
             return list(map(self._perhaps_damaged, wanted, runs))
 
-        return self._inner.load(wanted).addCallback(look)
+        return self._inner.load(wanted, times).addCallback(look)
 
     def _perhaps_damaged(self, wanted: tuple[int, int, int], run: EntryRun | Exception) -> EntryRun | Exception:
         return _damaged(run, wanted[1]) if isinstance(run, EntryRun) and self._damages() else run
