@@ -220,6 +220,14 @@ class DirectoryStorage:
         # so that add_looked_up_rows() does not cache rows that a search in progress finds for this ledger
         self._n_written += 1
 
+    @property
+    def unwritten(self) -> tuple[int, int]:
+        """Return the bytes of the entries in the active write cache, and in the flushing one.
+
+        A checkpoint in progress may have written a part of the entries in the flushing cache.
+        """
+        return self.active.bytes, self.flushing.bytes
+
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.
 

@@ -58,6 +58,26 @@ PLANTS = (
         "self._disks.look()", "", ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._checkpointed",
     ),
     Plant(
+        "entries that are in memory only take no space", "bookie/lifecycle/service.py",
+        "self._store.unwritten", "tuple", ["tests.bookie.lifecycle.test_service_disks"],
+        where="BookieService._start_engine",
+    ),
+    Plant(
+        "a checkpoint in progress makes a disk full", "bookie/lifecycle/disk_monitor.py",
+        "in_checkpoint if is_full else 0", "in_checkpoint", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor._with_unwritten",
+    ),
+    Plant(
+        "a disk has space again while a checkpoint fills it", "bookie/lifecycle/disk_monitor.py",
+        "in_checkpoint if is_full else 0", "0", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor._with_unwritten",
+    ),
+    Plant(
+        "entries of another disk take space", "bookie/lifecycle/disk_monitor.py",
+        "space == (total, free)", "True", ["tests.bookie.lifecycle.test_disk_monitor"],
+        where="DiskMonitor._with_unwritten",
+    ),
+    Plant(
         "a step of the clock spoils the forecast of a disk", "bookie/lifecycle/disk_monitor.py",
         "history()", "DiskHistory(clock.seconds)", ["tests.bookie.lifecycle.test_disk_monitor"],
         where="DiskMonitor.__init__",

@@ -114,7 +114,7 @@ PLANTS = (
         _SURVEYED, where="repair_limit",
     ),
     Plant(
-        "a full disk of a journal is not logged", _MONITOR, "(total, free) not in usage", "False", _MONITORED,
+        "a full disk of a journal is not logged", _MONITOR, "(total, free) not in at_present", "False", _MONITORED,
         where="DiskMonitor.check",
     ),
     Plant(

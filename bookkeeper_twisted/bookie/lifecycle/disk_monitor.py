@@ -78,6 +78,7 @@ class DiskMonitor:
     :param journals: paths of the journal directories.
     :param on_check: called with the result of each check.
     :param history: makes the record of the used space of a disk.
+    :param unwritten: returns, for each ledger directory, the bytes that :attr:`.DirectoryStorage.unwritten` has.
     :ivar unusable: :attr:`DiskState.unusable` of the last check.
     """
 
@@ -87,6 +88,7 @@ class DiskMonitor:
         self, fs: IFileSystem, directories: Sequence[str], executor: IStorageExecutor, clock: IReactorTime,
         thresholds: DiskThresholds, on_check: Callable[[DiskState], None], journals: Sequence[str] = (),
         history: Callable[[], DiskHistory] = DiskHistory,
+        unwritten: Callable[[], Sequence[tuple[int, int]]] = tuple,
     ) -> None:  # fmt: skip
         self._fs = fs
         self._directories = directories
@@ -94,6 +96,7 @@ class DiskMonitor:
         self._thresholds = thresholds
         self._on_check = on_check
         self._journals = journals
+        self._unwritten = unwritten
         self._full = [False] * len(directories)
         self.unusable: Mapping[str, str] = {}
         self._logged: dict[str, str] = {}
@@ -218,24 +221,26 @@ class DiskMonitor:
     async def check(self) -> None:
         """Check all disks once.
 
-        A full disk becomes usable again only when its used share has fallen to the lower threshold.
+        Entries that only memory has count as used, because the next checkpoint writes them.  A full disk becomes usable
+        again only when its used share has fallen to the lower threshold.
         """
         found = await self._executor.submit("read", self._survey)
         n_ledgers = len(self._directories)
-        (wrong, usage), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
+        (wrong, at_present), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
+        usage = self._with_unwritten(at_present, wrong)
         self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
             used = _used(total, free)
             limit = self._thresholds.low if self._full[number] else self._thresholds.full
             self._full[number] = used > limit
             if not wrong[number]:
-                self._history[directory].record(total - free)
+                self._history[directory].record(at_present[number][0] - at_present[number][1])
                 self._say(directory, total, free)
         for directory, text, (total, free) in zip(self._journals, lost, journal_usage, strict=True):
             if not text:
                 self._history[directory].record(total - free)
                 self._used[directory] = _used(total, free)
-                if (total, free) not in usage:  # a disk with a ledger directory, too, is told of once
+                if (total, free) not in at_present:  # a disk with a ledger directory, too, is told of once
                     self._say(directory, total, free)
         for directory, (_, _, inodes) in zip((*self._directories, *self._journals), found, strict=True):
             self._say_inodes(directory, *inodes)
@@ -258,6 +263,25 @@ class DiskMonitor:
                 tuple(d for d, is_full in zip(self._directories, self._full, strict=True) if full and is_full),
             )
         )
+
+    def _with_unwritten(
+        self, at_present: Sequence[tuple[int, int]], wrong: Sequence[str]
+    ) -> list[tuple[int, int]]:  # fmt: skip
+        """Return the total and free bytes of each ledger directory's disk after the next checkpoint.
+
+        A checkpoint in progress has written an unknown part of its entries, so these count only for a disk that is full
+        already: counted twice, they must not make a disk full.
+
+        :param at_present: total and free bytes; directories with equal numbers are on the same disk.
+        :param wrong: for each directory, why it is not usable; empty if it is.
+        """
+        unwritten = self._unwritten()
+        usage = []
+        for is_full, text, (total, free) in zip(self._full, wrong, at_present, strict=True):
+            on_disk = [sizes for sizes, space in zip(unwritten, at_present, strict=False) if space == (total, free)]
+            n_bytes = sum([added + (in_checkpoint if is_full else 0) for added, in_checkpoint in on_disk])
+            usage.append((total, free if text else max(free - n_bytes, 0)))
+        return usage
 
     def _described(self, full: bool, used: Sequence[float]) -> str:
         """Say which disks are full or almost full, and above which threshold.

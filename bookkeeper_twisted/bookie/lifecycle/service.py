@@ -349,7 +349,7 @@ class BookieService(Service):
         directories = _currents(self._paths.ledgers)
         self._disks = DiskMonitor(
             self._fs, directories, self._executor, self._reactor, disk_thresholds(config), self._disks_seen,
-            _currents(self._paths.journals),
+            _currents(self._paths.journals), unwritten=self._store.unwritten,
         )  # fmt: skip
         DiskMetrics(
             self.instruments, self._paths.ledgers, self._paths.journals,

@@ -67,6 +67,10 @@ class Store:
     n_replayed: int = 0
     no_space: str = ""
 
+    def unwritten(self) -> list[tuple[int, int]]:
+        """Return :attr:`.DirectoryStorage.unwritten` of each ledger directory; nothing for a storage without them."""
+        return [directory.unwritten for directory in self.storage.directories]
+
     @classmethod
     def open(
         cls, fs: IFileSystem, paths: StorePaths, make_index: IndexFactory, first_journal_id: int, salt: bytes,

@@ -193,6 +193,41 @@ class MonitorTests(SynchronousTestCase):
         self.addCleanup(self.stop)
         self.assertEqual([self.check(free).has_reserve for free in (5, 4)], [True, False])
 
+    def test_unwritten(self) -> None:
+        """Entries that only memory has count as used; those of a checkpoint in progress, only if the disk is full."""
+        unwritten = [(0, 0), (50, 50)]
+        self.monitor = DiskMonitor(
+            self.disks, ["a", "b"], self.executor, self.clock, DiskThresholds(full=0.95, low=0.95, reserve=4),
+            self.told.append, unwritten=lambda: unwritten,
+        )  # fmt: skip
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        for sizes, full, almost_full, has_reserve in (
+            ((0, 0), False, False, True), ((0, 7), False, False, True), ((2, 7), False, True, True),
+            ((7, 0), True, True, False), ((0, 7), True, True, False), ((200, 0), True, True, False),
+            ((0, 0), False, False, True),
+        ):  # fmt: skip
+            unwritten[0] = sizes
+            state = self.check(11)
+            self.assertEqual((state.full, state.almost_full, state.has_reserve), (full, almost_full, has_reserve))
+        self.assertEqual(self.measured()[0].free, 11)
+
+    def test_unwritten_on_one_disk(self) -> None:
+        """Directories on one disk take space of each other; one that cannot be used is not full."""
+        self.monitor = DiskMonitor(
+            self.disks, ["a", "b"], self.executor, self.clock, DiskThresholds(any_full=False), self.told.append,
+            unwritten=lambda: [(4, 0), (3, 0)],
+        )  # fmt: skip
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.by_path["b"] = (100, 11)
+        self.assertEqual(self.check(11).full_disks, ("a", "b"))
+        self.assertEqual(self.check(12).full_disks, ())
+        self.disks.by_path |= {"a": None, "b": None}
+        self.clock.advance(10)
+        self.executor.drain()
+        self.assertEqual((self.told[-1].full, len(self.told[-1].unusable)), (False, 2))
+
     def test_all_full(self) -> None:
         """With the rule for all disks, one full disk does not count."""
         thresholds = DiskThresholds(full=0.95, low=0.80, any_full=False)

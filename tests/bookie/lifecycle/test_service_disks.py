@@ -7,6 +7,7 @@ from twisted.logger import capturedLogs, formatEvent
 from bookkeeper_twisted.errors import StorageFailedError
 
 from ...simulated_disk.sim_disk import Operation
+from ..rig import KEY, run
 from .test_service import StepTestCase
 
 
@@ -90,6 +91,18 @@ class DirectoryTests(StepTestCase):
         refused = [text for text in map(str, map(formatEvent, events)) if text.startswith("recovery adds are refused")]
         self.assertEqual([text.partition(": ")[2] for text in refused],
                          ["less than minUsableSizeForHighPriorityWrites is free"])  # fmt: skip
+
+    def test_full_with_what_is_in_memory(self) -> None:
+        """Entries that no checkpoint has written yet count: a bookie does not say that it has space which they take."""
+        service, executor = self.start(flush_interval=1_000_000, disk_check_interval=1000)
+        assert service.engine is not None
+        self.patch(self.world.disk, "usage", lambda path: (1 << 40, (1 << 40) // 20 + 600))
+        for first, reasons in ((0, ()), (10, ("a disk is full: that of /l",))):
+            service.engine.bookie.add(run(7, first, 10), KEY, False, False, False, lambda part, error: None)
+            self.settle(executor)
+            self.world.reactor.advance(1)
+            self.settle(executor)
+            self.assertEqual(service.admin.state().reasons, reasons)
 
     def test_which_disk_is_full(self) -> None:
         """The reason says which disk is full; when another one is full instead, the bookie is not writable between."""
