@@ -93,7 +93,8 @@ class ZooKeeperRegistration:
         if not self._registered:
             return HELD
         bookies = " and ".join(f"bookie {bookie_id}" for bookie_id in self._registered)
-        return f"{bookies} is not registered until the next session, so that clients do not use it, and {HELD}"
+        is_not, it = ("is not", "it") if len(self._registered) == 1 else ("are not", "them")
+        return f"{bookies} {is_not} registered until the next session, so that clients do not use {it}, and {HELD}"
 
     def on_registration_lost(self, listener: Callable[[Failure], None]) -> None:
         self._listeners.append(listener)

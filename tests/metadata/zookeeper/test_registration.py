@@ -63,6 +63,15 @@ class RegistrationTests(ZooKeeperCase):
         said = "bookie a:1 is not registered until the next session, so that clients do not use it, and its locks and"
         self.assertIn(said, str(formatEvent(event)))
 
+    def test_says_that_several_are_unregistered(self) -> None:
+        """The warning names all bookies of the process."""
+        self.register()
+        self.successResultOf(self.start(self.driver.registration.register_bookie("b:1", False, INFO)))
+        with capturedLogs() as events:
+            self.connection.expire()
+        said = "bookie a:1 and bookie b:1 are not registered until the next session, so that clients do not use them"
+        self.assertIn(said, str(formatEvent(events[0])))
+
     def test_waits_in_the_other_mode(self) -> None:
         """A former life that was read-only is waited for as well (S6)."""
         self.server.create(NewNode("/ledgers/available/readonly/a:1", ephemeral=True), 99)
