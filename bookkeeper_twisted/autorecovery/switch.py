@@ -39,6 +39,23 @@ class Switch:
         self._waiting.append(waiter)
         return waiter
 
+    async def confirm(self) -> None:
+        """Ask the store itself whether autorecovery is switched on, as a watch reports late; wait until it is.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed.
+        """
+        if await self._underreplication.is_enabled():
+            return
+        told: Deferred[None] = Deferred()
+        # A watch of its own reports the present state first: the other one may never report a switch that was off.
+        end = self._underreplication.watch_enabled(
+            lambda is_on: told.callback(None) if is_on and not told.called else None
+        )
+        try:
+            await told
+        finally:
+            end()
+
     def _changed(self, is_on: bool) -> None:
         self.is_on = is_on
         while self.is_on and self._waiting:

@@ -15,6 +15,14 @@ PLANTS = (
         "self._findings.marked = 0", "pass", ["tests.autorecovery.auditing.test_auditor"], where="MarkCount.stop",
     ),
     Plant(
+        "an auditor marks when a watch has yet to report that autorecovery is off",
+        "autorecovery/auditing/bookie_audit.py", "await self._switch.confirm()", "pass", _AUDITOR, where="Marker.mark",
+    ),
+    Plant(
+        "an auditor that has waited for the switch does not notice that it is on again", "autorecovery/switch.py",
+        "told.callback(None) if is_on and not told.called else None", "None", _AUDITOR, where="Switch.confirm",
+    ),
+    Plant(
         "bookies that an outage of the store has unregistered are lost", "autorecovery/auditing/detection.py",
         "while await self._may_return(self._missing()): ...", "pass", _OUTAGE,
         where="LostBookieDetector._until_settled",

@@ -167,7 +167,7 @@ class Auditor:
     def _marker(self) -> Marker:
         config, parts = self._parts.config, self._parts
         now_ms = parts.now_ms if config.store_system_time_as_ledger_underreplicated_mark_time else None
-        return Marker(self._underreplication, parts.throttles.get(REPLICATION_METADATA), now_ms)
+        return Marker(self._underreplication, self._switch, parts.throttles.get(REPLICATION_METADATA), now_ms)
 
     # -- periodic work --
 

@@ -12,6 +12,7 @@ from ...errors import NotUnderreplicatedError
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import IUnderreplication
 from ...model import LedgerMetadata
+from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
 from .ledger_scan import LedgerCallback, LedgerScan
 
@@ -19,6 +20,7 @@ from .ledger_scan import LedgerCallback, LedgerScan
 class Marker:
     """Marks ledgers as underreplicated for one audit or check, within a speed limit, and counts these ledgers.
 
+    :param switch: the switch of autorecovery; before each mark, the store is asked whether it is on.
     :param operations: the speed limit of requests that read or write underreplicated marks.
     :param now_ms: a function that returns the time in ms since the epoch; None to store marks without a time.
     :ivar marked: number of marked ledgers.
@@ -26,21 +28,24 @@ class Marker:
     """
 
     def __init__(
-        self, underreplication: IUnderreplication, operations: Throttle, now_ms: Callable[[], int] | None
-    ) -> None:
+        self, underreplication: IUnderreplication, switch: Switch, operations: Throttle,
+        now_ms: Callable[[], int] | None,
+    ) -> None:  # fmt: skip
         self.marked = 0
         self.n_bytes = 0
         self._underreplication = underreplication
+        self._switch = switch
         self._operations = operations
         self._now_ms = now_ms
 
     async def mark(self, ledger_id: int, length: int, replicas: Collection[str]) -> None:
-        """Mark a ledger as underreplicated.
+        """Mark a ledger as underreplicated; while autorecovery is switched off, wait.
 
         :param length: length of the ledger in bytes, which is added to :attr:`n_bytes`.
         :param replicas: ids of the bookies that lack entries; empty if these bookies are unknown.
         """
         await self._operations.acquire(user=f"audit, ledger {ledger_id}")
+        await self._switch.confirm()
         ctime = None if self._now_ms is None else self._now_ms()
         await self._underreplication.mark(ledger_id, sorted(replicas), ctime)
         self.marked += 1

@@ -338,6 +338,36 @@ class FailureTests(AuditorCase):
         self.settle(1)
         self.assertEqual(self.marks(), _ON_B0)
 
+    def test_switched_off_just_before(self) -> None:
+        """Nothing is marked for a loss that a watch reports before it reports that autorecovery is off since earlier.
+        """
+        self.node()
+        self._switch_and_kill(False, "b0:1")
+        self.assertEqual(self.marks(), {})
+        self._switch_and_kill(True)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_switched_off_before_a_mark_of_a_check(self) -> None:
+        """A check asks the store, too: its mark waits, and nothing of that is left when the office ends."""
+        node = self.node(auditor_periodic_check_interval=60)
+        node.checker.losses, node.checker.hold = {1: {"b1:1": LossKind.MISSING}}, Deferred()
+        self.walk_after(60)
+        Deferred.fromCoroutine(self.cluster.underreplication.set_enabled(False))
+        node.checker.hold.callback(None)
+        self.settle(5)
+        self.assertEqual(self.marks(), {})
+        self.do(node.election.stop())
+        self.do(self.cluster.underreplication.set_enabled(True))
+        self.settle(5)
+        self.assertEqual(self.marks(), {})
+
+    def _switch_and_kill(self, enabled: bool, *bookie_ids: str) -> None:
+        """Switch autorecovery on or off, and end bookies before any watch reports that; then let a second pass."""
+        Deferred.fromCoroutine(self.cluster.underreplication.set_enabled(enabled))
+        for bookie_id in bookie_ids:
+            Deferred.fromCoroutine(self.cluster.registration.unregister_bookie(bookie_id))
+        self.settle(1)
+
     def test_lost_office(self) -> None:
         """An auditor out of office marks nothing, not even what it had begun."""
         node = self.node(lost_bookie_recovery_delay=30, auditor_periodic_check_interval=60)
