@@ -94,7 +94,11 @@ PLANTS = (
     ),
     Plant(
         "disks are those of hours ago", _CLUSTER,
-        "self._samples = 0", "pass", _SURVEYED, where="ClusterParts._forget",
+        "self._surveyed = None", "pass", _SURVEYED, where="ClusterParts._forget",
+    ),
+    Plant(
+        "what a new ledger needs is as old as some samples take", _CLUSTER,
+        "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts.cluster",
     ),
     Plant(
         "a lost bookie has space", _CLUSTER,

@@ -35,8 +35,9 @@ MOST_LOOKED_AT = 2000
 _AT_ONCE = 20
 
 _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
-_EVERY_URL = 6
-"""The URLs of bookies and the newest ledgers are read only in every sixth sample of the cluster."""
+
+SURVEY_SECONDS = 30.0
+"""Seconds after which the next sample of the cluster reads the URLs of bookies and the ledgers again."""
 
 SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
@@ -101,7 +102,7 @@ class ClusterParts:
         self._away = self._unneeded = frozenset[str]()
         self._registered = frozenset[str]()
         self._said: dict[int, str] = {}
-        self._samples = 0
+        self._surveyed: float | None = None
         self._sampled = -SEEN_SECONDS
 
     def sources(self) -> list[Source]:
@@ -136,15 +137,17 @@ class ClusterParts:
         await placement.prepare(known)
         racks = {each: placement.rack_of(each) for each in known} if isinstance(placement, RackAwarePlacement) else {}
         await self._answers.ask(admin, sorted(writable | read_only))
-        if self._samples % _EVERY_URL == 0:
+        is_survey = self._surveyed is None or not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS
+        if is_survey:
             self._ensemble = await newest_ensemble(admin)
             self._urls.clear()
         away = frozenset(filter(self._is_away, states))
-        if self._samples % _EVERY_URL == 0 or away != self._away:
+        if is_survey or away != self._away:
             looked = Deferred.fromCoroutine(unneeded_bookies(admin, away))
             looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())
             self._away, self._unneeded = away, await looked
-        self._samples += 1
+        if is_survey:
+            self._surveyed = self._sampled
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
         marked, is_more = await count_marks(admin.client.metadata.underreplication, self._seconds)
@@ -166,7 +169,7 @@ class ClusterParts:
         if now - self._sampled > SEEN_SECONDS:
             self._states.clear()
             self._answers.forget()
-            self._samples = 0
+            self._surveyed = None
         self._sampled = now
 
     def _note(self, states: Mapping[str, str]) -> None:

@@ -41,9 +41,8 @@ class ClusterTests(ConsoleClusterCase):
         super().setUp()
         self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
         self.jobs: list[RunningJob] = []
-        limits = SpeedLimits(
-            self.throttles, AdaptiveThrottles(self.clock, self.throttles, lambda: None), lambda: self.jobs
-        )  # fmt: skip
+        adaptive = AdaptiveThrottles(self.clock, self.throttles, lambda: None)
+        limits = SpeedLimits(self.throttles, adaptive, lambda: self.jobs)
         self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
 
     def begin(self, name: str) -> "Deferred[object]":
@@ -202,9 +201,12 @@ class ClusterTests(ConsoleClusterCase):
             self.assertEqual(self.result(newest_ensemble(admin)), 4 if number < 20 else 2)
         self.result(self.cluster.stop_bookie("bookie-3"))
         (said,) = [each for each in self.read("cluster")["safe"] if "new ledger" in each["text"]]
-        self.assertEqual(
-            said, {"safe": True, "text": "2 writable bookies would be left; a new ledger needs 2"}
-        )
+        self.assertEqual(said, {"safe": True, "text": "2 writable bookies would be left; a new ledger needs 2"})
+        metadata = LedgerMetadata(3, 2, 2, (Segment(0, ("bookie-0", "bookie-1", "bookie-2")),))
+        self.result(self.client.metadata.ledgers.create(123_456_789_013, metadata))
+        for seconds, needs in ((14, 2), (14, 2), (2, 3)):
+            self.clock.advance(seconds)
+            self.assertTrue(self.read("cluster")["safe"][4]["text"].endswith(f"a new ledger needs {needs}"))
 
     def test_unneeded(self) -> None:
         """An unavailable bookie that no ledger needs does not speak against the loss of another one, nor is it listed
@@ -382,8 +384,7 @@ class ClusterTests(ConsoleClusterCase):
         self.assertNoResult(reading)
         self.clock.advance(DETAILS_SECONDS)
         self.settle()
-        found: Any = self.successResultOf(reading)
-        self.assertEqual(found["safe"][0]["text"], "unavailable: old:1")
+        self.assertEqual(self.result(reading)["safe"][0]["text"], "unavailable: old:1")
 
     def test_late_lock(self) -> None:
         """The lock of a ledger whose mark is gone already is no ledger that waits."""
@@ -465,8 +466,7 @@ class ReasonTests(SynchronousTestCase):
              "3 of 3 locked ledgers wait, 2 of them: ledger 1 is slow"),
             ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
             ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
-            ((5, {1: "h"}, True, "a", 3, ""),
-             "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
+            ((5, {1: ""}, True, "a", 3, ""), "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
             ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
              "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; a speed limit of a worker is "
              "known to the console of its own process alone, here one on h, i"),
