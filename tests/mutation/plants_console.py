@@ -101,6 +101,12 @@ PLANTS = (
         "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts.cluster",
     ),
     Plant(
+        "any console on the host of a worker knows its speed limit", _CLUSTER,
+        'f"{known}; whether a speed limit slows those on {\', \'.join(elsewhere)}, {_OWN_CONSOLE}"',
+        'f"{known}; whether a speed limit slows those on {\', \'.join(elsewhere)}, the consoles there know"',
+        _SURVEYED, where="repair_limit",
+    ),
+    Plant(
         "a lost bookie has space", _CLUSTER,
         'state == "writable"', "True", _SURVEYED, where="ClusterParts._row",
     ),

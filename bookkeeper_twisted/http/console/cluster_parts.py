@@ -48,6 +48,9 @@ _USUAL_ENSEMBLE = 3
 _NEWEST = 20
 """Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
+_OWN_CONSOLE = (
+    "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
+)
 _SILENT = "registered, but does not answer"
 _GIB = 1 << 30
 _HTTP = ("http", "https")
@@ -441,7 +444,7 @@ def repair_limit(
         waiting_for_one = f", and {count - len(locks)} wait for a free worker" if count > len(locks) else ""
         obstacles.append(
             f"{len(locks) - len(reasons)} are being repaired{waiting_for_one}: whether a speed limit slows those on "
-            f"{', '.join(elsewhere)}, the consoles there know"
+            f"{', '.join(elsewhere)}, {_OWN_CONSOLE}"
         )
     if obstacles:
         return "; and ".join(obstacles)
@@ -451,10 +454,7 @@ def repair_limit(
     known = f"the workers: {len(locks)} of {count} ledgers are being repaired, onto {writable} writable bookies"
     if not elsewhere:
         return known
-    return (
-        f"{known}; a speed limit of a worker is known to the console of its own process alone, here one on "
-        f"{', '.join(elsewhere)}"
-    )
+    return f"{known}; whether a speed limit slows those on {', '.join(elsewhere)}, {_OWN_CONSOLE}"
 
 
 def _hosts(bookie_id: str, url: str) -> set[str | None]:

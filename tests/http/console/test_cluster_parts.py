@@ -32,6 +32,7 @@ from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 from .cluster_case import ConsoleClusterCase
 
 THERE = frozenset({"a", "b"})
+OWN = "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
 
 
 class ClusterTests(ConsoleClusterCase):
@@ -420,7 +421,7 @@ class ClusterTests(ConsoleClusterCase):
         self.jobs = [RunningJob("replication of ledger 0", "repairing", "", 0.0)]
         self.assertEqual(self.read("repair")["consoles"], ["http://10.0.0.9:8080"])
         self.result(self.marks.unlock(2))
-        self.assertTrue(self.read("repair")["limit"].endswith("process alone, here one on 10.0.0.9"))
+        self.assertTrue(self.read("repair")["limit"].endswith(f" those on 10.0.0.9, {OWN}"))
         self.result(self.marks.unlock(1))
         found = self.read("repair")
         self.assertEqual(found["consoles"], [])
@@ -468,14 +469,13 @@ class ReasonTests(SynchronousTestCase):
             ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
             ((5, {1: ""}, True, "a", 3, ""), "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
             ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
-             "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; a speed limit of a worker is "
-             "known to the console of its own process alone, here one on h, i"),
+             "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; whether a speed limit "
+             f"slows those on h, i, {OWN}"),
             ((19, {1: "h: waits: few", 2: "h: waits: few", 3: "i", 4: "i"}, True, "a", 3, "", ["i"]),
              "2 of 4 locked ledgers wait: few; and 2 are being repaired, and 15 wait for a free worker: whether a "
-             "speed limit slows those on i, the consoles there know"),
-            ((2, {1: "h: waits: few", 2: "i"}, True, "a", 3, "", ["i"]),
-             "1 of 2 locked ledgers wait: few; and 1 are being repaired: whether a speed limit slows those on i, the "
-             "consoles there know"),
+             f"speed limit slows those on i, {OWN}"),
+            ((2, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"]),
+             f"1 of 2 locked ledgers wait: x; and 1 are being repaired: whether a speed limit slows those on i, {OWN}"),
         ):  # fmt: skip
             self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
 

@@ -6,13 +6,14 @@ import { ago, count, time, unavailable } from "/console/format.js";
 
 const API = "/api/v1/autorecovery";
 
-/** Links to the consoles of bookies on the hosts of workers: their speed limits are known there alone. */
-const consolesOf = ({ consoles, elsewhere }) =>
-  consoles?.length
+/** Links to the consoles of bookies that may have the workers; that of autorecovery is registered nowhere. */
+const consolesOf = ({ consoles, elsewhere }) => {
+  if (!elsewhere?.length) return [];
+  const links = consoles?.length
     ? consoles.map((url) => [" ", h("a", { href: `${url}/console#/repair` }, url)])
-    : elsewhere?.length
-    ? [" ", h("a", { href: "#/bookies" }, "the consoles of all bookies")]
-    : [];
+    : [" ", h("a", { href: "#/bookies" }, "the consoles of all bookies")];
+  return [" If a bookie's process has the worker:", ...links];
+};
 
 export const repair = {
   title: "Repair",
