@@ -15,7 +15,7 @@ from ..authorization.interfaces import Permission
 from ..autorecovery.operations.admin import cluster_info
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
-from ..errors import MetadataError, NoSuchLedgerMetadataError
+from ..errors import MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
 from ..model import DigestType, LedgerMetadata
 from ..protocol.peer_lines import PeerLines
 from .api import Answer, ApiRequest, json_answer
@@ -148,7 +148,10 @@ class ClusterApi:
               refusals=(400,)),
     )  # fmt: skip
     async def _list_ledgers(self, request: ApiRequest) -> Answer:
-        """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata."""
+        """Answer with the ids of all ledgers; with parameter ``print_metadata``, with one page of ids and metadata.
+
+        Metadata that cannot be decoded are null; Apache's bookie answers such a page with status 500.
+        """
         client = await self._connect()
         if not request.flag("print_metadata"):
             # This builds the same JSON as json_answer(), line by line while the ids arrive, because there may be
@@ -163,6 +166,9 @@ class ClusterApi:
                 try:
                     metadata = await client.client.ledger_metadata(ledger_id)
                 except NoSuchLedgerMetadataError:
+                    continue
+                except MetadataSerializationError:
+                    found[str(ledger_id)] = None
                     continue
                 found[str(ledger_id)] = (
                     _as_json(ledger_id, metadata) if request.flag("decode_meta") else _as_stored(metadata)

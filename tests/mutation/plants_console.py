@@ -324,4 +324,25 @@ PLANTS = (
         "each check of a disk is kept", _HISTORY,
         "not self._samples or now - self._samples[-1][0] >= STEP", "True", _GROWS, where="DiskHistory.record",
     ),
+    Plant(
+        "a ledger whose metadata cannot be decoded is not named", _LEDGERS, "undecoded.append(ledger_id)", "pass",
+        _SEARCHED, where="LedgerPages._next",
+    ),
+    Plant(
+        "a ledger whose metadata cannot be decoded is named twice", _LEDGERS,
+        "[each for each in undecoded if each <= last]", "undecoded", _SEARCHED, where="LedgerPages._ledgers",
+    ),
+    Plant(
+        "a bookie of a ledger whose metadata cannot be decoded is not needed", _CLUSTER,
+        "frozenset() if undecoded else bookie_ids - needed", "bookie_ids - needed", _SEARCHED,
+        where="unneeded_bookies",
+    ),
+    Plant(
+        "a page of a ledger does not say what is unknown of it", _LEDGERS, 'f"{text}: {error}"', "str(error)",
+        _SEARCHED, where="_metadata",
+    ),
+    Plant(
+        "metadata that cannot be decoded are missing in the list", "http/cluster_api.py",
+        "found[str(ledger_id)] = None", "pass", _SEARCHED, where="ClusterApi._list_ledgers",
+    ),
 )  # fmt: skip

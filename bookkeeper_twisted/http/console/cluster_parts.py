@@ -14,7 +14,7 @@ from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
-from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...errors import MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
 from ...limits.adaptive import ISpeedLimits, RunningJob
 from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
@@ -318,7 +318,8 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
 
     :param admin: the client of the cluster.
     :param bookie_ids: ids of the bookies.
-    :returns: no bookies if there are more than :data:`MOST_LOOKED_AT` ledgers: they are not looked at.
+    :returns: no bookies if there are more than :data:`MOST_LOOKED_AT` ledgers: they are not looked at.  None either if
+        the metadata of a ledger cannot be decoded: it may need any of the bookies.
     """
     if not bookie_ids:
         return bookie_ids
@@ -326,16 +327,20 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     if len(ledger_ids) > MOST_LOOKED_AT:
         return frozenset()
     needed: set[str] = set()
+    undecoded: list[int] = []
 
     async def look(ledger_id: int) -> None:
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)
         except NoSuchLedgerMetadataError:
             return  # the ledger was deleted meanwhile
+        except MetadataSerializationError:
+            undecoded.append(ledger_id)
+            return
         needed.update(each for each in bookie_ids if needs(ledger_id, metadata, each))
 
     await for_each(ledger_ids, look, _AT_ONCE)
-    return bookie_ids - needed
+    return frozenset() if undecoded else bookie_ids - needed
 
 
 async def ledger_ids_from(admin: BookKeeperAdmin, first: int, count: int) -> list[int]:

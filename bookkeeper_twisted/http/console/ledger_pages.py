@@ -1,7 +1,8 @@
 """The HTTP pages of the console about ledgers: a search, counts by metadata value, one ledger, the copies of one entry.
 
 One request reads the metadata of at most 500 ledgers.  Its answer contains the ledger id after which the next request
-continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.
+continues.  So a search in hundred thousand ledgers neither blocks the reactor nor fills the memory.  A ledger whose
+metadata cannot be decoded is left out, and named in the answer.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +18,7 @@ from ...client.steps import for_each, take
 from ...codec.digest import Digester
 from ...errors import (
     BookKeeperError,
+    MetadataSerializationError,
     NoSuchEntryError,
     NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
@@ -135,11 +137,14 @@ class LedgerPages:
                           Parameter("at_risk", "only ledgers that one more loss would make unreadable", "boolean"))),
     )  # fmt: skip
     async def _ledgers(self, request: ApiRequest) -> Answer:
-        """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger."""
+        """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger.
+
+        A ledger whose metadata cannot be decoded may fulfil them or not: ``undecoded`` has the ids of these.
+        """
         after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
         registered = await registered_bookies(admin.client.metadata.registration)
-        ids, found = await self._scan(admin, after)
+        ids, found, undecoded = await self._scan(admin, after)
         missing = await self._missing(admin, ids)
         rows, last = [], after
         for ledger_id in ids:
@@ -151,7 +156,9 @@ class LedgerPages:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
         scanned = ids.index(last) + 1 if ids else 0
-        return json_answer(exact({"ledgers": rows, "scanned": scanned, "next": None if is_end else last}))
+        unknown = [each for each in undecoded if each <= last]
+        following = None if is_end else last
+        return json_answer(exact({"ledgers": rows, "undecoded": unknown, "scanned": scanned, "next": following}))
 
     @routed(
         Route("GET", "/api/v1/console/ledger_groups",
@@ -164,11 +171,11 @@ class LedgerPages:
     async def _groups(self, request: ApiRequest) -> Answer:
         """Group the next 500 ledgers by their value of a key in the custom metadata.
 
-        The answer has the number of ledgers and of bytes in each group.  A client must add up the numbers of all its
-        requests.
+        The answer has the number of ledgers and of bytes in each group, and in ``undecoded`` the ids of ledgers whose
+        metadata cannot be decoded, which are in no group.  A client must add up the numbers of all its requests.
         """
         after, depth, key = request.number("after", -1), request.number("depth", 0), request.parameters["key"]
-        ids, found = await self._scan(await self._connect(), after)
+        ids, found, undecoded = await self._scan(await self._connect(), after)
         groups: dict[str, dict[str, int]] = {}
         for metadata in found.values():
             value = _text(metadata.custom_metadata.get(key, b""))
@@ -178,16 +185,20 @@ class LedgerPages:
             group["open"] += not metadata.closed
             group["bytes"] += metadata.length * metadata.write_quorum_size
         following = ids[-1] if len(ids) == SCANNED else None
-        return json_answer(exact({"groups": groups, "scanned": len(ids), "next": following}))
+        answer = {"groups": groups, "undecoded": undecoded, "scanned": len(ids), "next": following}
+        return json_answer(exact(answer))
 
-    async def _scan(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
-        """Return the ids of the next 500 ledgers after the id ``after``, and their metadata.
+    async def _scan(
+        self, admin: BookKeeperAdmin, after: int
+    ) -> tuple[list[int], Mapping[int, LedgerMetadata], list[int]]:
+        """Return the ids of the next 500 ledgers after the id ``after``, their metadata, and the ids of those ledgers
+        whose metadata cannot be decoded.
 
         A ledger that is deleted meanwhile has an id but no metadata.  Only one request runs at a time, so that many
         clients do not use more of the reactor's time than one.
         """
         if after >= MAX_ENTRY_ID:
-            return [], {}
+            return [], {}, []
         async with self._turn:
             return await self._next(admin, after)
 
@@ -210,18 +221,23 @@ class LedgerPages:
         await for_each(ledger_ids if len(marked) > LISTED else set(ledger_ids) & set(marked), read, _AT_ONCE)
         return found
 
-    async def _next(self, admin: BookKeeperAdmin, after: int) -> tuple[list[int], Mapping[int, LedgerMetadata]]:
+    async def _next(
+        self, admin: BookKeeperAdmin, after: int
+    ) -> tuple[list[int], Mapping[int, LedgerMetadata], list[int]]:
         ids = await ledger_ids_from(admin, after + 1, SCANNED)
         found: dict[int, LedgerMetadata] = {}
+        undecoded: list[int] = []
 
         async def read(ledger_id: int) -> None:
             try:
                 found[ledger_id] = await admin.client.ledger_metadata(ledger_id)
             except NoSuchLedgerMetadataError:
                 pass
+            except MetadataSerializationError:
+                undecoded.append(ledger_id)
 
         await for_each(ids, read, _AT_ONCE)
-        return ids, {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}
+        return ids, {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}, sorted(undecoded)
 
     @routed(
         Route("GET", "/api/v1/console/ledger",
@@ -232,7 +248,7 @@ class LedgerPages:
     async def _ledger(self, request: ApiRequest) -> Answer:
         ledger_id = request.number("ledger_id", -1)
         admin = await self._connect()
-        metadata = await admin.client.ledger_metadata(ledger_id)
+        metadata = await _metadata(admin, ledger_id)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         mark = await self._mark(admin, ledger_id, writable | read_only)
         present = writable | read_only
@@ -270,7 +286,7 @@ class LedgerPages:
     async def _entry(self, request: ApiRequest) -> Answer:
         ledger_id, entry_id = request.number("ledger_id", -1), request.number("entry_id", -1)
         admin = await self._connect()
-        metadata = await admin.client.ledger_metadata(ledger_id)
+        metadata = await _metadata(admin, ledger_id)
         ensemble = metadata.ensemble_at(entry_id)
         size = metadata.ensemble_size
         chosen = [ensemble[(entry_id + number) % size] for number in range(metadata.write_quorum_size)]
@@ -289,6 +305,19 @@ class LedgerPages:
             end = "has no entry" if is_empty(metadata) else f"ends with entry {metadata.last_entry_id}"
             found |= {"verdict": f"there is no entry {entry_id}: the ledger is closed and {end}", "level": "unknown"}
         return json_answer(exact(found))
+
+
+async def _metadata(admin: BookKeeperAdmin, ledger_id: int) -> LedgerMetadata:
+    """Return the metadata of the ledger ``ledger_id``.
+
+    :raises NoSuchLedgerMetadataError: the ledger does not exist.
+    :raises MetadataSerializationError: they cannot be decoded; the error says what is unknown therefore.
+    """
+    try:
+        return await admin.client.ledger_metadata(ledger_id)
+    except MetadataSerializationError as error:
+        text = "the ledger exists, but its metadata cannot be decoded, so its state, bookies and entries are not known"
+        raise MetadataSerializationError(f"{text}: {error}") from error
 
 
 async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_id: int) -> bytes | BookKeeperError:

@@ -1,8 +1,11 @@
 """Ledgers in the console: the search, groups, one ledger, one entry on all of its bookies."""
 
+import json
 from typing import Any
 
+from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.http.console import ledger_pages
+from bookkeeper_twisted.http.console.cluster_parts import unneeded_bookies
 from bookkeeper_twisted.http.console.ledger_pages import LISTED, ROWS, SCANNED
 from bookkeeper_twisted.http.console.replicas import MOST_SHOWN
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
@@ -246,3 +249,67 @@ class LedgerTests(ConsoleClusterCase):
         ledger_id = self.ledger(b"x" * (MOST_SHOWN + 10))
         row = self.json(f"entry?ledger_id={ledger_id}&entry_id=0")["replicas"][0]
         self.assertEqual((row["size"], len(row["hex"])), (MOST_SHOWN + 10, 2 * MOST_SHOWN))
+
+
+class UndecodedTests(ConsoleClusterCase):
+    """A ledger whose metadata cannot be decoded, between two others."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        ids = [self.ledger(b"x", custom_metadata={"name": b"a"}, close=close) for close in (True, True, False)]
+        self.first, self.broken, self.opened = ids
+        ledgers: Any = self.client.metadata.ledgers
+        version = ledgers._store.read_ledger(self.broken).version
+        ledgers._store.write_ledger(self.broken, b"BookieMetadataLedgerTSERsion\t3\n\xff\x00\xff", version)
+
+    def test_search(self) -> None:
+        """All others are found behind it, and it is named: it may fulfil any condition."""
+        for query, ids in (("", [self.first, self.opened]), ("state=open", [self.opened]), ("at_risk=true", [])):
+            answer = self.json(f"ledgers?{query}")
+            self.assertEqual([row["id"] for row in answer["ledgers"]], ids)
+            self.assertEqual((answer["undecoded"], answer["scanned"], answer["next"]), ([self.broken], 3, None))
+        self.assertEqual(self.json(f"ledgers?after={self.broken}")["undecoded"], [])
+
+    def test_named_once(self) -> None:
+        """One behind the last row of an answer is named in the next answer, where it is looked at."""
+        self.patch(ledger_pages, "ROWS", 1)
+        answer = self.json("ledgers")
+        self.assertEqual((answer["undecoded"], answer["next"]), ([], self.first))
+        self.assertEqual(self.json(f"ledgers?after={self.first}")["undecoded"], [self.broken])
+
+    def test_groups(self) -> None:
+        """It is in no group, and named."""
+        answer = self.json("ledger_groups?key=name")
+        self.assertEqual((answer["undecoded"], answer["scanned"]), ([self.broken], 3))
+        self.assertEqual(answer["groups"]["a"]["ledgers"], 2)
+
+    def test_ledger(self) -> None:
+        """Its page, and that of an entry, say what is not known of it, and why."""
+        for path in (f"ledger?ledger_id={self.broken}", f"entry?ledger_id={self.broken}&entry_id=0"):
+            answer = self.ask(f"/api/v1/console/{path}")
+            self.assertEqual(answer.status, 500)
+            self.assertIn("metadata cannot be decoded, so its state, bookies and entries are not known", answer.body)
+            self.assertIn("the version line is missing", answer.body)
+
+    def test_unavailable_bookie(self) -> None:
+        """The list of bookies is shown, and none that is unavailable counts as one that no ledger needs."""
+        self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
+        admin = self.result(self.shared())
+        self.assertEqual(self.result(unneeded_bookies(admin, frozenset({"old:1"}))), frozenset())
+
+    def test_store_fails(self) -> None:
+        """A store that cannot be read is not taken for metadata that cannot be decoded."""
+        async def fails(*_: object) -> Any:
+            raise MetadataError("no connection")
+
+        self.patch(type(self.client.metadata.ledgers), "read", fails)
+        for path in ("ledgers", "ledger_groups?key=name"):
+            self.assertEqual(self.ask(f"/api/v1/console/{path}").status, 500)
+
+    def test_list(self) -> None:
+        """In the list of metadata that Apache's bookie has, it is null; the others are there."""
+        answer = self.ask("/api/v1/ledger/list?print_metadata=true&decode_meta=true")
+        found = json.loads(answer.body)
+        self.assertEqual(list(found), [str(self.first), str(self.broken), str(self.opened)])
+        self.assertIsNone(found[str(self.broken)])
+        self.assertEqual(found[str(self.opened)]["state"], "OPEN")

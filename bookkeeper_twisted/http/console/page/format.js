@@ -98,3 +98,11 @@ export function underReplicated(state) {
 /** The time of what is said of the repair, if the cluster has been read since then, and has another number of marks. */
 export const asOf = ({ cluster, repair }) =>
   cluster?.marked === undefined || !repair || cluster.marked === repair.count ? "" : ` as of ${time(repair.readAt)}`;
+
+/** That some ledgers cannot be judged, by the list of their ids; empty if there are none. */
+export function undecoded(ids) {
+  if (!ids.length) return "";
+  const [which, whose] = ids.length === 1 ? ["ledger", "its"] : ["ledgers", "their"];
+  const first = ids.slice(0, 5).join(", ");
+  return `${count(ids.length)} ${which} cannot be judged, as ${whose} metadata cannot be decoded, such as ledger ${first}`;
+}

@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, picture, smallTable, svg } from "/console/elements.js";
-import { ago, bytes, count, time } from "/console/format.js";
+import { ago, bytes, count, time, undecoded } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const NAMES = ["id", "bookie", "state", "key", "value"];
@@ -98,6 +98,7 @@ export const ledgers = {
     const wanted = new URLSearchParams([...parameters].filter(([name]) => NAMES.includes(name) && name !== "id"));
     let after = -1,
       scanned = 0;
+    const unknown = [];
     const table = new LongTable(
       "Ledgers in the order of their ids",
       [
@@ -120,9 +121,11 @@ export const ledgers = {
         }
         after = answer.next;
         scanned += answer.scanned;
+        unknown.push(...(answer.undecoded ?? []));
         table.rows.push(...answer.ledgers);
         const all = after === null ? ", all" : "";
-        seen.textContent = `${count(table.rows.length)} found, ${count(scanned)} looked at${all}`;
+        const note = unknown.length ? `; ${undecoded(unknown)}` : "";
+        seen.textContent = `${count(table.rows.length)} found, ${count(scanned)} looked at${all}${note}`;
         queueMicrotask(() => setTimeout(() => table.draw()));
         return after !== null;
       },
@@ -134,7 +137,8 @@ export const ledgers = {
 };
 
 async function group(given, place) {
-  const totals = new Map();
+  const totals = new Map(),
+    unknown = [];
   let after = -1,
     scanned = 0;
   const query = new URLSearchParams({ key: given.get("key"), depth: given.get("depth") || "0" });
@@ -146,11 +150,13 @@ async function group(given, place) {
       totals.set(name, sum);
     }
     scanned += answer.scanned;
+    unknown.push(...(answer.undecoded ?? []));
     after = answer.next;
+    const note = unknown.length ? `; ${undecoded(unknown)}` : "";
     const rows = [...totals].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 200);
     place.replaceChildren(
       smallTable(
-        `Groups of ${given.get("key")}, ${count(scanned)} ledgers looked at${after === null ? ", all" : ""}`,
+        `Groups of ${given.get("key")}, ${count(scanned)} ledgers looked at${after === null ? ", all" : ""}${note}`,
         [
           ["value", ([name]) => name || "(none)"],
           ["ledgers", ([, sum]) => count(sum.ledgers), true],

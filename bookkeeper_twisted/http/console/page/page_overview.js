@@ -2,11 +2,11 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, asOf, bytes, count, days, marksOf, percent, reason, stateOf, time, unread } from "/console/format.js";
+import { ago, asOf, bytes, count, days, marksOf, percent, reason, stateOf, time, undecoded, unread } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 /** What the page has found when it last looked through all ledgers. */
-let scan = { end: 0, lost: 0, risky: 0, failure: "" };
+let scan = { end: 0, lost: 0, risky: 0, undecoded: [], failure: "" };
 
 const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "ledgers"}`;
 
@@ -17,8 +17,10 @@ function verdictOf(facts) {
     against.unshift(`the loss of one bookie would lose entries of ${ledgersOf(scan.risky)}`);
   if (scan.lost)
     against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
-  if (against.length) return ["bad", `NO: ${against.join("; ")}`];
+  const unjudged = undecoded(scan.undecoded);
+  if (against.length) return ["bad", `NO: ${[...against, unjudged].filter(Boolean).join("; ")}`];
   if (scan.failure) return ["warn", `not known, as the ledgers cannot be read: ${scan.failure}`];
+  if (unjudged) return ["warn", `not known: ${unjudged}`];
   if (!facts.length) return ["warn", "not known yet"];
   return scan.end ? ["good", "yes"] : ["warn", "not known before all ledgers are looked at; bookies and marks say yes"];
 }
@@ -259,8 +261,8 @@ async function scanLedgers(found, show) {
   const rows = { lost: [], risky: [] };
   let after = -1,
     scanned = 0;
-  const own = { end: 0, lost: 0, risky: 0, failure: "" }; // an answer to an earlier look may still be on its way
-  scan = own;
+  const own = { end: 0, lost: 0, risky: 0, undecoded: [], failure: "" };
+  scan = own; // an answer to an earlier look may still be on its way
   while (after !== null && found.isConnected) {
     let answer;
     try {
@@ -275,6 +277,7 @@ async function scanLedgers(found, show) {
       own[kind] += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
+    own.undecoded.push(...(answer.undecoded ?? []));
     scanned += answer.scanned;
     after = answer.next;
     if (after === null) own.end = Date.now() / 1000;
@@ -285,6 +288,7 @@ async function scanLedgers(found, show) {
         ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
         ["without a replica left", shown(own.lost)],
         ["one more loss would lose entries", shown(own.risky)],
+        ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
       smallTable("The first with one", AT_RISK, rows.risky),
