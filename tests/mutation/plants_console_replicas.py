@@ -37,7 +37,7 @@ PLANTS = (
         "len(by_lac) < 2", "True", _COMPARED, where="_other_lacs",
     ),
     Plant(
-        "a damaged replica is left", _MARKED, "self._registered - set(mark.replicas)", "self._registered",
+        "a damaged replica is left", _MARKED, "self._answering - set(mark.replicas)", "self._answering",
         _SURVEYED, where="MarkedLedgers._read_replicas",
     ),
     Plant(
@@ -72,6 +72,23 @@ PLANTS = (
     Plant(
         "a ledger that nobody has marked is whole", _MARKED, "replicas >= write_quorum", "True", _SEARCHED,
         where="unmarked_reason",
+    ),
+    Plant(
+        "a replica of a bookie that does not answer is left", _MARKED, "registered - silent", "registered",
+        _SURVEYED, where="MarkedLedgers.__init__",
+    ),
+    Plant(
+        "ledgers are not searched for bookies that do not answer", _LEDGERS,
+        "registered -= await self._silent(admin, registered)", "", _SEARCHED, where="LedgerPages._ledgers",
+    ),
+    Plant(
+        "the page of a ledger takes a silent bookie for a live one", _LEDGERS, "(writable | read_only) - silent",
+        "writable | read_only", _SEARCHED, where="LedgerPages._ledger",
+    ),
+    Plant(
+        "a bookie that did not answer long ago does not answer", "http/console/bookie_answers.py",
+        "self._clock.seconds() - self._asked > KNOWN_SECONDS", "False", ["tests.http.console.test_bookie_answers"],
+        where="BookieAnswers.silent",
     ),
     Plant(
         "ledgers are not searched for damaged replicas", _LEDGERS,

@@ -134,4 +134,4 @@ def _of_cluster(
         return None if limits() is None else replication_value(parts.jobs())
 
     own = [StateSource("operations", operations), StateSource("replication", replication)]
-    return pages_of(LedgerPages(client, clock.seconds, parts.jobs)), [*parts.sources(), *own]
+    return pages_of(LedgerPages(client, clock.seconds, parts.jobs, parts.silent)), [*parts.sources(), *own]

@@ -16,6 +16,10 @@ PATIENCE = 2.0
 AGAIN = 4.0
 """Minimum seconds between two questions to the same bookie."""
 
+KNOWN_SECONDS = 15.0
+"""Seconds since the newest questions within which answers count; older ones are forgotten, and all bookies asked anew.
+"""
+
 MOST_AT_ONCE = 200
 """Maximum number of bookies that are asked again in one sample of the cluster; new bookies are always asked."""
 
@@ -49,10 +53,7 @@ class BookieAnswers:
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._answers: dict[str, BookieAnswer] = {}
-
-    def forget(self) -> None:
-        """Forget all answers, so that all bookies are asked by the next call of :meth:`ask`."""
-        self._answers.clear()
+        self._asked = clock.seconds()
 
     def of(self, bookie_id: str) -> BookieAnswer | None:
         """Return what a bookie has answered; None if it was not asked.
@@ -67,11 +68,32 @@ class BookieAnswers:
         :param admin: the client of the cluster.
         :param bookie_ids: ids of all registered bookies; of other bookies, the answers are forgotten.
         """
+        now = self._clock.seconds()
+        if now - self._asked > KNOWN_SECONDS:
+            self._answers.clear()
+        self._asked = now
         for gone in self._answers.keys() - set(bookie_ids):
             del self._answers[gone]
-        now = self._clock.seconds()
         for bookie_id in self._due(bookie_ids, now):
             self._begin(admin, bookie_id, now)
+        await self._wait()
+
+    async def silent(self, admin: BookKeeperAdmin, bookie_ids: Collection[str]) -> frozenset[str]:
+        """Return those of some bookies that do not answer, as they were last asked; ask all if that was long ago.
+
+        A bookie that was not asked, as only some of very many are, counts as one that answers.
+
+        :param admin: the client of the cluster.
+        :param bookie_ids: ids of all registered bookies.
+        """
+        if not self._answers or self._clock.seconds() - self._asked > KNOWN_SECONDS:
+            await self.ask(admin, bookie_ids)
+        else:
+            await self._wait()
+        return frozenset([each for each in bookie_ids if each in self._answers and self._answers[each].why])
+
+    async def _wait(self) -> None:
+        """Wait for the answers of bookies that have been asked and do not count as silent yet."""
         waiting = [(each, each.question) for each in self._answers.values() if each.question and not each.why]
         for each, question in waiting:
             left = each.asked + PATIENCE - self._clock.seconds()

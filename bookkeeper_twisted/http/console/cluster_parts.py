@@ -167,11 +167,10 @@ class ClusterParts:
         }
 
     def _forget(self) -> None:
-        """Forget states and answers of bookies if the last sample is too old to tell when a state has changed."""
+        """Forget the states of bookies if the last sample is too old to tell when a state has changed."""
         now = self._seconds()
         if now - self._sampled > SEEN_SECONDS:
             self._states.clear()
-            self._answers.forget()
             self._surveyed = None
         self._sampled = now
 
@@ -206,6 +205,13 @@ class ClusterParts:
         since = self._states[bookie_id][1]
         return ClusterBookie(bookie_id, state, since, rack, url, total, free, why, silent_since)
 
+    async def silent(self, admin: BookKeeperAdmin, registered: Collection[str]) -> frozenset[str]:
+        """Return those of the ``registered`` bookies that do not answer this process; their replicas do not count.
+
+        :param admin: the client of the cluster.
+        """
+        return await self._answers.silent(admin, sorted(registered))
+
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair.
 
@@ -222,7 +228,8 @@ class ClusterParts:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
         jobs = self.jobs()
-        found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said)
+        silent = await self.silent(admin, self._registered)
+        found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said, silent)
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.

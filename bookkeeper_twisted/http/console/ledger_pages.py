@@ -5,7 +5,7 @@ continues.  So a search in hundred thousand ledgers neither blocks the reactor n
 metadata cannot be decoded is left out, and named in the answer.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -50,6 +50,9 @@ LISTED = 30
 A listing takes two requests for each mark, one after the other; marks of given ledgers are read concurrently.
 """
 
+SILENT = "does not answer"
+"""State of a registered bookie in the answer about a ledger if the bookie does not answer this process."""
+
 _CUT = 200
 _LEDGER_ID = Parameter("ledger_id", "the id of the ledger", "integer", required=True, least=0)
 _AFTER = Parameter("after", "the id after which to go on: ``next`` of the last answer", "integer", least=-1)
@@ -62,7 +65,7 @@ class LedgerFilter:
     :ivar bookie: id of a bookie that must be in an ensemble of the ledger.
     :ivar state: state of the ledger: ``OPEN``, ``IN_RECOVERY`` or ``CLOSED``.
     :ivar key, value: a key of the custom metadata, and a prefix of its value.
-    :ivar at_risk: whether to find only ledgers with entries of which at most one replica is on a registered bookie.
+    :ivar at_risk: whether to find only ledgers with entries of which at most one replica is left.
     """
 
     bookie: str
@@ -83,7 +86,7 @@ class LedgerFilter:
         """Test whether a ledger fulfils the conditions.
 
         :param metadata: metadata of the ledger.
-        :param registered: ids of the registered bookies whose replicas count.
+        :param registered: ids of the registered bookies whose replicas count: they answer, and no mark names them.
         """
         if self.bookie and self.bookie not in metadata.bookies:
             return False
@@ -118,14 +121,17 @@ class LedgerPages:
     :param connect: returns the client of the cluster.
     :param seconds: returns the time in seconds since the epoch.
     :param jobs: returns the repairs of this process.
+    :param silent: returns, for a client and registered bookies, the bookies that do not answer.
     """
 
     def __init__(
-        self, connect: Connect, seconds: Callable[[], float], jobs: Callable[[], Sequence[RunningJob]]
+        self, connect: Connect, seconds: Callable[[], float], jobs: Callable[[], Sequence[RunningJob]],
+        silent: Callable[[BookKeeperAdmin, Collection[str]], Awaitable[frozenset[str]]],
     ) -> None:  # fmt: skip
         self._connect = connect
         self._seconds = seconds
         self._jobs = jobs
+        self._silent = silent
         self._turn = DeferredLock()
 
     @routed(
@@ -144,6 +150,7 @@ class LedgerPages:
         after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
         registered = await registered_bookies(admin.client.metadata.registration)
+        registered -= await self._silent(admin, registered)
         ids, found, undecoded = await self._scan(admin, after)
         missing = await self._missing(admin, ids)
         rows, last = [], after
@@ -251,7 +258,8 @@ class LedgerPages:
         metadata = await _metadata(admin, ledger_id)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
         mark = await self._mark(admin, ledger_id, writable | read_only)
-        present = writable | read_only
+        silent = metadata.bookies & await self._silent(admin, writable | read_only)
+        stored, present = writable | read_only, (writable | read_only) - silent
         if mark is not None:
             present = frozenset() if says_lost(mark.lock) else present.difference(mark.missing)
         auditor = await AutorecoveryAdmin(admin.client.metadata).auditor()
@@ -259,9 +267,12 @@ class LedgerPages:
             **_row(ledger_id, metadata, present),
             "digest": metadata.digest_type.name,
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
-            "states": bookie_states(metadata.bookies, writable, read_only),
+            "states": bookie_states(metadata.bookies, writable, read_only) | dict.fromkeys(silent, SILENT),
             "mark": None if mark is None else attrs.asdict(mark),
-            "unmarked": unmarked_reason(live_replicas(metadata, present), metadata.write_quorum_size, auditor),
+            "unmarked": unmarked_reason(
+                live_replicas(metadata, present), metadata.write_quorum_size, auditor, silent,
+                live_replicas(metadata, stored),
+            ),
         }
         return json_answer(exact(found))
 

@@ -1,6 +1,6 @@
 """Reads the details of underreplicated ledgers, as far as they can be read in a bounded time."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -34,18 +34,20 @@ class MarkedLedgers:
     :param now: the present time, in seconds since the epoch.
     :param jobs: the repairs of this process.
     :param before: why the last known attempts to repair ledgers did not succeed, by ledger id.
+    :param silent: ids of registered bookies that do not answer; their replicas do not count.
     :ivar locks: the text in each replication lock, by ledger id, without times that are past; None before it is read.
     :ivar looked_at: number of ledgers whose live replicas are known.
-    :ivar unavailable: ids of ledgers with entries of which no registered bookie has a replica, or a worker says so.
+    :ivar unavailable: ids of ledgers with entries that no bookie that answers has, or a worker says so.
     :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
     """
 
     def __init__(
         self, admin: BookKeeperAdmin, registered: frozenset[str], now: float, jobs: Sequence[RunningJob] = (),
-        before: Mapping[int, str] | None = None,
+        before: Mapping[int, str] | None = None, silent: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self._admin = admin
         self._registered = registered
+        self._answering = registered - silent
         self._now = now
         self._jobs = jobs
         self._before = before or {}
@@ -85,8 +87,8 @@ class MarkedLedgers:
             return None
         self.looked_at += 1
         is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
-        replicas = 0 if is_lost else live_replicas(metadata, self._registered - set(mark.replicas))
-        if is_lost or live_replicas(metadata, self._registered) == 0:
+        replicas = 0 if is_lost else live_replicas(metadata, self._answering - set(mark.replicas))
+        if is_lost or live_replicas(metadata, self._answering) == 0:
             self.unavailable.append(ledger_id)
         elif replicas == 0:
             self.doubtful.append(ledger_id)
@@ -183,14 +185,22 @@ def mark_reason(
     return "; ".join(parts)
 
 
-def unmarked_reason(replicas: int, write_quorum: int, auditor: str | None) -> Mapping[str, str]:
+def unmarked_reason(
+    replicas: int, write_quorum: int, auditor: str | None, silent: Collection[str] = (), stored: int = 0
+) -> Mapping[str, str]:  # fmt: skip
     """Return, as JSON, what it means that a ledger has no mark: a ``level``, ``good`` or ``bad``, and a ``text``.
 
     :param replicas: the lowest number of live replicas of its entries.
     :param write_quorum: the number of replicas that it should have.
     :param auditor: the bookie id of the auditor; None if none is elected.
+    :param silent: ids of its bookies that are registered but do not answer; their replicas are not live.
+    :param stored: the lowest number of replicas with those of the ``silent`` bookies.
     """
     if replicas >= write_quorum:
         return {"level": "good", "text": "It is not marked as under-replicated."}
     why = "no auditor is elected that would mark it" if auditor is None else "the auditor has not marked it yet"
-    return {"level": "bad", "text": f"It lacks replicas, {replicas} of {write_quorum} are left; {why}."}
+    parts = [f"It lacks replicas, {replicas} of {write_quorum} are left"]
+    if silent:
+        parts.append(f"{', '.join(sorted(silent))} {'does' if len(silent) == 1 else 'do'} not answer")
+    parts.append(why if stored < write_quorum else "no ledger is marked for that")
+    return {"level": "bad", "text": "; ".join(parts) + "."}

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.admin import DiskSpace
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, UnauthorizedAccessError
 from bookkeeper_twisted.http.console import bookie_answers
-from bookkeeper_twisted.http.console.bookie_answers import AGAIN, PATIENCE, BookieAnswers
+from bookkeeper_twisted.http.console.bookie_answers import AGAIN, KNOWN_SECONDS, PATIENCE, BookieAnswers
 
 
 class AskedBookies:
@@ -110,6 +110,30 @@ class BookieAnswersTests(SynchronousTestCase):
             self.ask("a", "b", "c", "d")
             self.assertEqual(self.names(), [name])
             self.admin.answer(DiskSpace(2, 1))
-        self.answers.forget()
+        self.clock.advance(KNOWN_SECONDS + 1)
         self.ask("a", "b")
         self.assertEqual(self.names(), ["a", "b"])
+
+    def test_known_silent(self) -> None:
+        """Which bookies do not answer is known from the newest questions; if those are old, all are asked again."""
+
+        def silent() -> "Deferred[Any]":
+            return Deferred.fromCoroutine(self.answers.silent(self.admin, ["a", "b"]))  # type: ignore[arg-type]
+
+        found = silent()
+        self.assertEqual(self.names(), ["a", "b"])
+        self.admin.asked.pop(0)[1].callback(DiskSpace(2, 1))
+        second = silent()
+        self.clock.pump([PATIENCE, 0])
+        for each in (found, second):
+            self.assertEqual(self.successResultOf(each), {"b"})
+        self.clock.advance(KNOWN_SECONDS - PATIENCE)
+        found = silent()
+        self.clock.advance(0)
+        self.assertEqual((self.successResultOf(found), self.names()), ({"b"}, ["b"]))
+        self.clock.advance(1)
+        found = silent()
+        self.assertEqual(self.names(), ["b", "a", "b"])
+        self.admin.answer(DiskSpace(2, 1))
+        self.clock.advance(0)
+        self.assertEqual(self.successResultOf(found), frozenset())

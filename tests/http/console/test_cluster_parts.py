@@ -260,6 +260,16 @@ class ClusterTests(ConsoleClusterCase):
         found = self.read("repair")
         self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]), (0, 1, 0))
 
+    def test_silent_replicas(self) -> None:
+        """A ledger is unavailable if the bookies that have an entry are gone or do not answer."""
+        ledger_id = self.ledger(b"x")
+        first, second, _ = self.bookies_of(ledger_id)
+        self.result(self.marks.mark(ledger_id, (first,), None))
+        self.result(self.cluster.stop_bookie(first))
+        self.cluster.bookies[second].up = False
+        found = self.read("repair")
+        self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]), (0, 1, 0))
+
     def test_lost_to_check(self) -> None:
         """A ledger whose worker finds that no bookie has an entry is unavailable, also if its mark names no bookie."""
         ledger_id = self.ledger(b"x")

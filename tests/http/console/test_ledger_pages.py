@@ -51,6 +51,13 @@ class SearchTests(ConsoleClusterCase):
         self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
         self.assertEqual(self.ids("at_risk=true"), [ledger_id])
 
+    def test_silent_is_at_risk(self) -> None:
+        """The replicas of a bookie that is registered but does not answer are not left."""
+        ledger_id = self.ledger(b"x", b"y", b"z")
+        self.cluster.bookies[self.bookies_of(ledger_id)[0]].up = False
+        (row,) = self.json("ledgers?at_risk=true")["ledgers"]
+        self.assertEqual((row["id"], row["replicas"]), (ledger_id, 1))
+
     def test_marked_is_at_risk(self) -> None:
         """Replicas that a mark names, as after a scrub, are not left, also if so many ledgers are marked that each
         mark is looked for.
@@ -201,6 +208,23 @@ class LedgerTests(ConsoleClusterCase):
             if found["unmarked"]["text"].endswith("mark it."):
                 self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
                 self.settle()
+
+    def test_silent(self) -> None:
+        """A bookie that is registered but does not answer is named as such, and does not count as a replica."""
+        ledger_id = self.ledger(b"x", b"y", b"z")
+        first, second, third = self.bookies_of(ledger_id)
+        self.cluster.bookies[first].up = False
+        for gone in ("", second):
+            found = self.json(f"ledger?ledger_id={ledger_id}")
+            self.assertEqual((found["states"][first], found["states"][third]), ("does not answer", "writable"))
+            left = 0 if gone else 1
+            why = "no auditor is elected that would mark it" if gone else "no ledger is marked for that"
+            self.assertEqual((found["replicas"], found["unmarked"]["text"]), (
+                left, f"It lacks replicas, {left} of 2 are left; {first} does not answer; {why}."))
+            self.result(self.cluster.stop_bookie(second))
+        self.result(self.marks.mark(ledger_id, (first,), None))
+        reason = self.json(f"ledger?ledger_id={ledger_id}")["mark"]["reason"]
+        self.assertTrue(reason.startswith(f"{first} was damaged or away"), reason)
 
     def test_same(self) -> None:
         """An entry that is the same everywhere says so, with its payload and the verdict of each digest."""

@@ -208,12 +208,12 @@ export const ledger = {
   },
 };
 
-/** Segments as rows, bookies as boxes: green if writable, orange if read-only, red if unavailable. */
+/** Segments as rows, bookies as boxes: green if writable, orange if read-only, red if unavailable or silent. */
 function ensembles(found) {
   const width = 150,
     height = 22,
     left = 130;
-  const kind = { writable: "live", "read-only": "dead", unavailable: "gone" };
+  const kind = { writable: "live", "read-only": "dead", unavailable: "gone", "does not answer": "gone" };
   const shown = found.segments.slice(-100);
   const rows = shown.map(([first, bookies], row) => [
     svg("text", { x: 0, y: row * height + 15 }, `from ${first}`),
