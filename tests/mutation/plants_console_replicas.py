@@ -65,6 +65,10 @@ PLANTS = (
         _SURVEYED, where="repair_limit",
     ),
     Plant(
+        "a marked ledger is not marked yet", _LEDGERS, "if mark is None: ...", "if True: ...", _SEARCHED,
+        where="LedgerPages._ledger",
+    ),
+    Plant(
         "the page of a ledger tells times that are past", _LEDGERS,
         "present_locks(locks, self._jobs(), self._seconds()).get(ledger_id)", "locks.get(ledger_id)", _SEARCHED,
         where="LedgerPages._mark",

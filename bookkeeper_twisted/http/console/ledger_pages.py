@@ -269,11 +269,13 @@ class LedgerPages:
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
             "states": bookie_states(metadata.bookies, writable, read_only) | dict.fromkeys(silent, SILENT),
             "mark": None if mark is None else attrs.asdict(mark),
-            "unmarked": unmarked_reason(
+            "unmarked": None,
+        }
+        if mark is None:
+            found["unmarked"] = unmarked_reason(
                 live_replicas(metadata, present), metadata.write_quorum_size, auditor, silent,
                 live_replicas(metadata, stored),
-            ),
-        }
+            )  # fmt: skip
         return json_answer(exact(found))
 
     async def _mark(self, admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> LedgerMark | None:

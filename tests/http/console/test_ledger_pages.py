@@ -188,6 +188,7 @@ class LedgerTests(ConsoleClusterCase):
         self.result(self.marks.mark(ledger_id, (gone,), 5000))
         found = self.json(f"ledger?ledger_id={ledger_id}")
         self.assertEqual((found["mark"]["missing"], found["mark"]["since"], found["replicas"]), ([gone], 5.0, 1))
+        self.assertIsNone(found["unmarked"])
         self.assertEqual(found["mark"]["reason"], f"{gone} is not registered; no worker is at it at present")
         self.assertEqual(found["states"][gone], "unavailable")
         self.clock.advance(60)
