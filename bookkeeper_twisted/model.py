@@ -192,15 +192,16 @@ class UnderreplicatedLedger:
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Return a mark that has the bookies ``replicas`` in addition, and a new time.
+        """Return a mark that has the bookies ``replicas`` in addition, and the time of this mark.
 
         If this mark already has all of these bookies, it is returned unchanged.
 
         :param replicas: ids of the bookies whose replicas are missing.
-        :param ctime: time of the new mark in ms since the epoch; None for no time.
+        :param ctime: time in ms since the epoch for the new mark if this mark has none; None for no time.
         """
         missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
-        return UnderreplicatedLedger(self.replicas + missing, ctime) if missing else self
+        since = ctime if self.ctime is None else self.ctime
+        return UnderreplicatedLedger(self.replicas + missing, since) if missing else self
 
 
 @attrs.frozen

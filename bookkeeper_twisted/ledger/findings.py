@@ -106,6 +106,12 @@ class CheckReport:
                 if position not in bad:
                     yield fragment.first, fragment.last, position, bookie_id
 
+    def lacking(self) -> Iterator[str]:
+        """Yield the ids of the bookies that are lost, lack entries, or could not be checked, some more than once."""
+        for report in self.fragments:
+            for one in (*report.losses, *report.inconclusive):
+                yield one.bookie_id
+
     def losses(self) -> Iterator[ReplicaLoss]:
         """Yield the losses of all fragments: for each position of an ensemble, one item for each kind of loss."""
         for report in self.fragments:

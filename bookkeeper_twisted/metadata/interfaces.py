@@ -221,7 +221,8 @@ class IUnderreplication(Interface):
         remove it: the worker may have checked the ledger before this loss of replicas.
 
         :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
-        :param ctime: the present time in ms since the epoch, stored with the underreplicated mark.
+        :param ctime: the present time in ms since the epoch, stored with the underreplicated mark unless it has a time:
+            bookies that are added to a mark do not change since when the ledger lacks replicas.
         """
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:

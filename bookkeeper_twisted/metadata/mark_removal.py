@@ -1,4 +1,4 @@
-"""The rule by which replication workers and bulk repairs remove an underreplicated mark.
+"""The rules by which replication workers and bulk repairs remove an underreplicated mark, or names from it.
 
 An underreplicated mark says that a ledger may lack replicas, and contains the ids of lost bookies.  A worker has read
 it and then checked the ledger.  It has found that each bookie in the mark is no longer in an ensemble of the ledger, or
@@ -17,6 +17,10 @@ follow:
 
 So a ledger that lacks replicas always has a mark.  After a crash between the steps, the mark names no bookie, and a
 replication worker then checks every bookie of the ledger.
+
+If a ledger cannot be repaired, auditors add to its mark the name of each bookie that is lost, and such a bookie may
+come back with all its entries.  So after a check, a worker removes the names of bookies that lack nothing, by steps 1
+and 2.
 """
 
 from collections.abc import Collection
@@ -54,3 +58,31 @@ async def remove_mark(
     except MetadataVersionError:
         return False
     return True
+
+
+async def narrow_mark(
+    marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
+    bookies: Collection[str], lacking: Collection[str],
+) -> None:  # fmt: skip
+    """Remove from an underreplicated mark the names of bookies that lack nothing, unless the ledger was marked again.
+
+    A mark without names stays as it is: it requests a check of all bookies.  If all named bookies lack nothing, the
+    mark gets the names of the ``lacking`` ones instead.
+
+    :param mark: the underreplicated mark that was read before the check of the ledger.
+    :param bookies: ids of all bookies in the ensembles of the ledger.
+    :param lacking: ids of the bookies that are lost, lack entries, or could not be checked.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the names may be removed or not.
+    """
+    named = mark.value.replicas
+    staying = tuple(each for each in named if each in lacking) or tuple(sorted(lacking))
+    removed = frozenset(named).difference(staying)
+    if not removed or not staying:
+        return
+    try:
+        await marks.replace_mark(ledger_id, attrs.evolve(mark.value, replicas=staying), mark.version)
+    except (NotUnderreplicatedError, MetadataVersionError):
+        return
+    gone = removed.intersection(bookies) - await registered_bookies(registration)
+    if gone:
+        await marks.mark(ledger_id, sorted(gone), mark.value.ctime)

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import NotUnderreplicatedError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import IUnderreplication, Versioned
-from bookkeeper_twisted.metadata.mark_removal import remove_mark
+from bookkeeper_twisted.metadata.mark_removal import narrow_mark, remove_mark
 from bookkeeper_twisted.model import BookieServiceInfo, UnderreplicatedLedger
 
 LEDGER = 5
@@ -117,6 +117,45 @@ class RemovalTests(SynchronousTestCase):
         self.before("remove_mark", lambda: self.lose("a"))
         self.assertFalse(self.remove(mark, "a", "b"))
         self.assert_mark("a")
+
+    def narrow(self, mark: Versioned[UnderreplicatedLedger], *lacking: str) -> None:
+        """Remove from the mark of the ledger on ``a``, ``b`` and ``c`` all names but those of some bookies."""
+        registration: Any = self.driver.registration
+        self.do(narrow_mark(self.marks, registration, LEDGER, mark, ("a", "b", "c"), lacking))
+
+    def test_narrowed(self) -> None:
+        """Names of bookies that lack nothing are removed, and the time of the mark stays."""
+        self.do(self.auditor.registration.register_bookie("c", False, BookieServiceInfo()))
+        self.narrow(self.marked("c", "a", "b"), "c")
+        self.assertEqual(self.do(self.marks.read_mark(LEDGER)), Versioned(UnderreplicatedLedger(("c",), 1), 1))
+        self.narrow(self.do(self.marks.read_mark(LEDGER)), "c", "b")
+        self.assertEqual(self.do(self.marks.read_mark(LEDGER)).version, 1)
+        self.narrow(self.do(self.marks.read_mark(LEDGER)), "b", "a")
+        self.assert_mark("a", "b")
+
+    def test_not_narrowed(self) -> None:
+        """A mark without names stays, and so does one that was made again, or if no bookie is known to lack entries."""
+        for named, lacking, is_newer in (((), ("a",), False), (("a", "c"), ("c",), True), (("a", "c"), (), False)):
+            mark = self.marked(*named)
+            if is_newer:
+                self.marked("a")
+            self.narrow(mark, *lacking)
+            self.assert_mark(*named)
+
+    def test_narrowed_and_gone(self) -> None:
+        """A mark that is removed meanwhile stays away."""
+        mark = self.marked("a", "c")
+        self.do(self.marks.remove_mark(LEDGER, mark.version))
+        self.narrow(mark, "c")
+        self.assert_none()
+
+    def test_narrowed_too_late(self) -> None:
+        """A bookie that is lost again after the check stays named, though the mark's version did not change."""
+        mark = self.marked("a", "c")
+        self.lose("a")
+        self.assertEqual(self.do(self.marks.read_mark(LEDGER)), mark)
+        self.narrow(mark, "c")
+        self.assert_mark("c", "a")
 
     def test_never_without_a_mark(self) -> None:
         """A removal that ends before the bookies are known to be there leaves a mark, of the same time."""

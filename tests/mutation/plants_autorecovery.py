@@ -8,6 +8,7 @@ _COPIES = ["tests.autorecovery.replication.test_fragment_replicator"]
 _FAILURES = ["tests.autorecovery.replication.test_failure_log"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
 _OPEN = ["tests.autorecovery.replication.test_open_ledgers"]
+_MARKER = "autorecovery/replication/worker.py"
 _REMOVAL = ["tests.metadata.test_mark_removal", "tests.autorecovery.replication.test_worker_beside_apache"]
 _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
@@ -44,6 +45,32 @@ PLANTS = (
         "await update(self._context.ledgers, fragment.ledger_id, None, early.are_needed, early.apply)\n"
         "await copies.run(without(plan, work.hopeless))",
         _COPIES, where="FragmentReplicator._round",
+    ),
+    Plant(
+        "a mark goes on naming bookies that came back", _MARKER,
+        "await self._narrow_mark(ledger_id, mark, attempt.report)", "pass", _WORKER,
+        where="ReplicationWorker._repair_marked",
+    ),
+    Plant(
+        "a bookie that could not be checked leaves a mark", "ledger/findings.py",
+        "(*report.losses, *report.inconclusive)", "report.losses", _WORKER, where="CheckReport.lacking",
+    ),
+    Plant(
+        "a mark whose names cannot be removed hides why its repair failed", _MARKER,
+        'self._log.debug("the mark of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)', "raise",
+        _WORKER, where="ReplicationWorker._narrow_mark",
+    ),
+    Plant(
+        "a mark without names gets some", "metadata/mark_removal.py", "not removed or not staying", "not staying",
+        _REMOVAL, where="narrow_mark",
+    ),
+    Plant(
+        "a bookie that is lost after the check leaves the mark", "metadata/mark_removal.py",
+        "await marks.mark(ledger_id, sorted(gone), mark.value.ctime)", "pass", _REMOVAL, where="narrow_mark",
+    ),
+    Plant(
+        "a mark that is added to begins anew", "model.py", "ctime if self.ctime is None else self.ctime", "ctime",
+        _WORKER, where="UnderreplicatedLedger.with_replicas",
     ),
     Plant(
         "a mark is removed at a newer version", "metadata/mark_removal.py",

@@ -3,7 +3,8 @@
 Each worker of the cluster reads the underreplicated marks in random order.  It repairs a limited number of ledgers at
 the same time; each of them occupies a *slot*.  When a slot is free, the worker locks the next marked ledger.  It reads
 the underreplicated mark under the lock, checks and repairs the ledger, and removes the mark, unless the ledger was
-marked again in the meantime (:mod:`...metadata.mark_removal`).
+marked again in the meantime (:mod:`...metadata.mark_removal`).  If the repair fails, the worker removes from the mark
+the names of bookies that lack nothing.
 
 A ledger may have to wait: for the grace period of its writer, or for the next attempt after a failure.  While a ledger
 waits, it stays locked, so that no other worker attempts a repair that would fail, too.  The text of the lock has the
@@ -39,7 +40,7 @@ from ...errors import (
 from ...ledger.findings import CheckReport
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import IMetadataDriver, Versioned
-from ...metadata.mark_removal import remove_mark
+from ...metadata.mark_removal import narrow_mark, remove_mark
 from ...model import UnderreplicatedLedger
 from ..interfaces import LedgerStatus, repair_of
 from ..limits import ConcurrencyLimit
@@ -309,6 +310,7 @@ class ReplicationWorker(Service):
         if attempt.state in (RepairState.WHOLE, RepairState.DELETED):
             await self._remove_mark(ledger_id, mark, attempt.report)
         else:
+            await self._narrow_mark(ledger_id, mark, attempt.report)
             await self._fail(job, attempt)
 
     async def _attempt(self, work: Callable[[], Coroutine[Deferred[Any], Any, Attempt]]) -> Attempt:
@@ -339,6 +341,20 @@ class ReplicationWorker(Service):
         bookies = report.bookies if report is not None else ()
         if await remove_mark(self._underreplication, self._registration, ledger_id, mark, bookies):
             self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
+
+    async def _narrow_mark(
+        self, ledger_id: int, mark: Versioned[UnderreplicatedLedger], report: CheckReport | None
+    ) -> None:
+        """Remove from the mark of a ledger that is not repaired the names of bookies that the last check found whole.
+        """
+        if report is None or not mark.value.replicas:
+            return
+        try:
+            await self._limit.acquire(user=repair_of(ledger_id))
+            lacking = frozenset(report.lacking())
+            await narrow_mark(self._underreplication, self._registration, ledger_id, mark, report.bookies, lacking)
+        except BookKeeperError as error:  # with more names than needed, the mark leads to a longer check, nothing else
+            self._log.debug("the mark of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
         """Wait after a failed attempt to repair a locked ledger; the wait grows with each failure."""

@@ -9,6 +9,7 @@ from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.limits.throttle import Rate
+from bookkeeper_twisted.model import UnderreplicatedLedger
 
 from ...client.cluster_case import BOOKIES
 from .worker_case import WorkerCase
@@ -289,6 +290,51 @@ class HoldTests(WorkerCase):
         self.pass_time(3)
         self.assertEqual(self.marked(), [])
         self.assert_complete(ledger_id, self.payloads(20))
+
+    def test_bookies_that_came_back(self) -> None:
+        """A mark names no bookie any more that has come back with its entries, while another one cannot be replaced."""
+        ledger_id = self.write(self.payloads(20))
+        gone, second, third = self.metadata(ledger_id).segments[0].bookies
+        self.kill(next(b for b in BOOKIES if b not in (gone, second, third)))
+        self.kill(gone)
+        self.do(self.cluster.underreplication.mark(ledger_id, [gone], 5000))
+        self.worker()
+        self.pass_time(3)
+        for number, bookie_id in enumerate((second, third)):
+            self.kill(bookie_id)
+            self.do(self.cluster.underreplication.mark(ledger_id, [bookie_id], 6000 + number))
+            self.pass_time(1)
+            self.revive(bookie_id)
+            self.pass_time(8)
+        self.assertEqual(
+            self.do(self.cluster.underreplication.read_mark(ledger_id)).value, UnderreplicatedLedger((gone,), 5000)
+        )
+
+    def test_still_doubtful(self) -> None:
+        """A bookie that could not be checked stays in the mark."""
+        ledger_id, bookie_id = self.overloaded()
+        self.mark(ledger_id, *self.metadata(ledger_id).segments[0].bookies)
+        worker = self.worker()
+        self.pass_time(20)
+        self.assertEqual(self.status(worker).state, "waiting")
+        self.assertEqual(self.do(self.cluster.underreplication.read_mark(ledger_id)).value.replicas, (bookie_id,))
+
+    def test_mark_cannot_be_written(self) -> None:
+        """A mark whose names cannot be removed leaves the reason of the failed repair as it is."""
+        ledger_id = self.write(self.payloads(20))
+        gone, second, _ = ensemble = self.metadata(ledger_id).segments[0].bookies
+        self.kill(next(b for b in BOOKIES if b not in ensemble))
+        self.kill(gone)
+        self.mark(ledger_id, gone, second)
+        worker = self.worker(start=False)
+
+        async def replace_mark(*arguments: Any) -> None:
+            raise MetadataError("no store")
+
+        self.patch(worker._underreplication, "replace_mark", replace_mark)
+        worker.startService()
+        self.pass_time(5)
+        self.assertEqual(self.status(worker).state, "impossible")
 
     def test_growing_pauses(self) -> None:
         """Pauses double from a thirty-second part of the longest to that; others have the slot meanwhile."""

@@ -36,14 +36,13 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Marking a ledger again adds missing replicas to its mark; if the mark has them all, only its version changes.
-        """
+        """Marking a ledger again adds missing replicas to its mark and changes its version, but not its time."""
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
         await marks.mark(5, ["a:1"], 2)
         self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1",), 1), 1))
         await marks.mark(5, ["b:1", "a:1", "b:1"], 3)
-        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
+        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 1), 2))
 
     async def test_mark_without_replicas(self) -> None:
         """An underreplicated mark need not say which bookies lack entries."""
@@ -66,7 +65,7 @@ class UnderreplicationSuite(MetadataSuite):
     async def test_replace_mark(self) -> None:
         """An underreplicated mark is replaced only if its version is the given one.
 
-        If the ledger is marked again after that, the bookies are added to the replaced mark.
+        If the ledger is marked again after that, the bookies are added to the replaced mark, whose time stays.
         """
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
@@ -75,7 +74,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual(await one.underreplication.replace_mark(5, nameless, 0), Versioned(nameless, 1))
         await self.raises(MetadataVersionError, two.underreplication.replace_mark(5, nameless, 0))
         await two.underreplication.mark(5, ["b:1"], 2)
-        self.assertEqual(await one.underreplication.read_mark(5), Versioned(UnderreplicatedLedger(("b:1",), 2), 2))
+        self.assertEqual(await one.underreplication.read_mark(5), Versioned(UnderreplicatedLedger(("b:1",), 1), 2))
 
     async def test_marked_ledgers(self) -> None:
         """All marked ledgers are listed in ascending order."""
