@@ -8,7 +8,8 @@ _VERDICTS, _JUDGED = "http/console/diagnosis.py", ["tests.http.console.test_diag
 _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 _STREAMED = ["tests.http.console.test_stream"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
-_CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_CLUSTER = "http/console/cluster_parts.py"
+_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
 _EVENTS = "http/console/history/events.py"
 
 PLANTS = (

@@ -2,7 +2,8 @@
 
 from .plant import Plant
 
-_CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_CLUSTER = "http/console/cluster_parts.py"
+_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
 _MARKED = "http/console/marked_ledgers.py"
 
 _ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]

@@ -13,7 +13,8 @@ _FOUND = ["tests.http.console.history.test_events"]
 _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
-_CLUSTER, _SURVEYED = "http/console/cluster_parts.py", ["tests.http.console.test_cluster_parts"]
+_CLUSTER = "http/console/cluster_parts.py"
+_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
 _MARKED = "http/console/marked_ledgers.py"
 
 _ANSWERS, _ANSWERED = "http/console/bookie_answers.py", ["tests.http.console.test_bookie_answers"]
@@ -452,7 +453,7 @@ PLANTS = (
     Plant(
         "one bookie that does not answer hides the cluster", _ANSWERS,
         "question.wait().addTimeout(max(left, 0), self._clock, lambda *_: None)", "question.wait()", _ANSWERED,
-        where="BookieAnswers.ask",
+        where="BookieAnswers._wait",
     ),
     Plant(
         "a bookie has been silent since the newest question", _ANSWERS, "each.unanswered_since is None", "True",
@@ -460,11 +461,11 @@ PLANTS = (
     ),
     Plant(
         "each sample waits for a bookie that does not answer", _ANSWERS, "each.question and not each.why",
-        "each.question", _ANSWERED, where="BookieAnswers.ask",
+        "each.question", _ANSWERED, where="BookieAnswers._wait",
     ),
     Plant(
         "a process that was held up blames the bookies", _ANSWERS, "await deferLater(self._clock, 0)", "pass",
-        _ANSWERED, where="BookieAnswers.ask",
+        _ANSWERED, where="BookieAnswers._wait",
     ),
     Plant(
         "nobody learns why the cluster cannot be read", "http/console/feed.py", "source.why_late()", '""',

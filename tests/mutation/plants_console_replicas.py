@@ -3,7 +3,8 @@
 from .plant import Plant
 
 _REPLICAS, _COMPARED = "http/console/replicas.py", ["tests.http.console.test_replicas"]
-_MARKED, _SURVEYED = "http/console/marked_ledgers.py", ["tests.http.console.test_cluster_parts"]
+_MARKED = "http/console/marked_ledgers.py"
+_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
 _CLUSTER = "http/console/cluster_parts.py"
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 

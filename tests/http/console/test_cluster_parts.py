@@ -3,7 +3,6 @@
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import directlyProvides
 
 from bookkeeper_twisted.client.production import system_chance
@@ -12,27 +11,25 @@ from bookkeeper_twisted.http.console.bookie_answers import AGAIN, PATIENCE
 from bookkeeper_twisted.http.console.cluster_parts import (
     MOST_MARKS,
     SEEN_SECONDS,
-    ClusterBookie,
     ClusterParts,
     newest_ensemble,
-    repair_limit,
-    risks,
     unneeded_bookies,
 )
-from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS, mark_reason
+from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS
 from bookkeeper_twisted.http.console.sources import StateSource
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
-from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment, UnderreplicatedLedger
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
 from .cluster_case import ConsoleClusterCase
 
-THERE = frozenset({"a", "b"})
-OWN = "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
+_ELSEWHERE = (
+    "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
+)
 
 
 class ClusterTests(ConsoleClusterCase):
@@ -431,7 +428,7 @@ class ClusterTests(ConsoleClusterCase):
         self.jobs = [RunningJob("replication of ledger 0", "repairing", "", 0.0)]
         self.assertEqual(self.read("repair")["consoles"], ["http://10.0.0.9:8080"])
         self.result(self.marks.unlock(2))
-        self.assertTrue(self.read("repair")["limit"].endswith(f" those on 10.0.0.9, {OWN}"))
+        self.assertTrue(self.read("repair")["limit"].endswith(f" those on 10.0.0.9, {_ELSEWHERE}"))
         self.result(self.marks.unlock(1))
         found = self.read("repair")
         self.assertEqual(found["consoles"], [])
@@ -444,67 +441,3 @@ class ClusterTests(ConsoleClusterCase):
 
         self.patch(self.result(self.shared()).client.metadata.underreplication, "locked_ledgers", locked)
         self.assertEqual(self.read("repair")["elsewhere"], [])
-
-
-class ReasonTests(SynchronousTestCase):
-    """Sentences for an operator."""
-
-    def test_mark(self) -> None:
-        """A bookie that is gone and one that lacks entries are told apart; the lock says what a worker does."""
-        mark = UnderreplicatedLedger(("a", "x"), None)
-        self.assertEqual(
-            mark_reason(mark, "host: waits", THERE),
-            "x is not registered; a was damaged or away, or lacked entries, when the ledger was marked; "
-            "worker: host: waits",
-        )
-        self.assertEqual(
-            mark_reason(UnderreplicatedLedger(), None, THERE),
-            "a check found too few replicas; no worker is at it at present",
-        )
-
-    def test_limit(self) -> None:
-        """What holds up a repair is named: the switch, limits and workers that wait, no workers, their number."""
-        for arguments, text in (
-            ((0, {}, True, "a", 3, ""), "nothing has to be repaired"),
-            ((0, {}, False, "a", 3, ""), "nothing has to be repaired; autorecovery is disabled"),
-            ((5, {1: "h"}, False, "a", 3, ""), "autorecovery is disabled: enable it"),
-            ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "a", 3, "w"),
-             "the speed limit w; and 2 of 3 locked ledgers wait: too few"),
-            ((5, {1: "h: waits until 1: slow", 2: "h: waits until 2: few", 3: "i: waits until 3: few"}, True, "a", 3,
-              ""), "3 of 3 locked ledgers wait, 2 of them: few"),
-            ((5, {1: "h: waits until 1: ledger 1 is slow", 2: "h: waits until 2: ledger 2 is slow",
-                  3: "i: waits until 3: b:3181 is away"}, True, "a", 3, ""),
-             "3 of 3 locked ledgers wait, 2 of them: ledger 1 is slow"),
-            ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
-            ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
-            ((5, {1: ""}, True, "a", 3, ""), "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
-            ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
-             "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; whether a speed limit "
-             f"slows those on h, i, {OWN}"),
-            ((19, {1: "h: waits: few", 2: "h: waits: few", 3: "i", 4: "i"}, True, "a", 3, "", ["i"]),
-             "2 of 4 locked ledgers wait: few; and 2 are being repaired, and 15 wait for a free worker: whether a "
-             f"speed limit slows those on i, {OWN}"),
-            ((2, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"]),
-             f"1 of 2 locked ledgers wait: x; and 1 are being repaired: whether a speed limit slows those on i, {OWN}"),
-        ):  # fmt: skip
-            self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
-
-    def test_risks(self) -> None:
-        """Each condition for the loss of one more bookie is judged on its own."""
-        rows = [ClusterBookie(str(n), "writable", None, "", "", 100, 60) for n in range(4)]
-        self.assertEqual([each.safe for each in risks(rows, False, True, "a")], [True] * 6)
-        full = [ClusterBookie(str(n), "writable", None, "", "", 100, 10) for n in range(4)]
-        for changed, marked, enabled, auditor, wrong in (
-            ([*rows, ClusterBookie("x", "unavailable", None, "", "", None, None)], False, True, "a", 0),
-            (rows, True, True, "a", 1), (rows, False, False, "a", 2), (rows, False, True, None, 3),
-            (rows[:3], False, True, "a", 4), (full, False, True, "a", 5),
-        ):  # fmt: skip
-            found = risks(changed, marked, enabled, auditor)
-            self.assertEqual([number for number, each in enumerate(found) if not each.safe], [wrong])
-        for why in ("", "no answer"):
-            unknown = ClusterBookie("x", "writable", None, "", "", None, None, why)
-            read_only = ClusterBookie("y", "read-only", None, "", "", None, None)
-            text = risks([*rows, unknown, read_only], False, True, "a")[5].text
-            self.assertTrue(text.endswith("; 1 of 5 writable bookies not counted: free space unknown"), text)
-        for ensemble, is_safe in ((2, True), (3, True), (4, False)):
-            self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
