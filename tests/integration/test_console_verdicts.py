@@ -29,6 +29,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
     def _safety(self) -> None:
         fine, wrong = {"safe": True, "text": "all bookies are there"}, {"safe": False, "text": "no auditor is elected"}
         lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "bookies": ["b:1"]} for number in (0, 1))
+        doubtful = lost | {"doubtful": 2}
         risk = "the loss of one bookie would lose entries of 2 ledgers"
         for facts, found, said in (
             ([fine], [], "yes"),
@@ -36,6 +37,9 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             ([fine, wrong], [], "NO: no auditor is elected"),
             ([wrong], [lost, last, last],
              f"NO: 1 ledger has entries without a replica left already; {risk}; no auditor is elected"),
+            ([fine], [doubtful],
+             "NO: 1 ledger may have entries without a replica left: all are on bookies that are gone, that do not "
+             "answer, or that marks name and that may have them"),
         ):
             self.given({"work": None, "cluster": {**CLUSTER, "safe": facts}},
                        **{"ledgers?": {"ledgers": found, "scanned": 9, "next": None}})  # fmt: skip
@@ -47,6 +51,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.assertEqual(self.visit.wait("#verdict", said), said)
             scan = self.visit.wait("#scan", "9, all of them")
             self.assertIn(f"without a replica left\n{found.count(lost)}\n", f"{scan}\n")
+            self.assertEqual("0, perhaps 2" in scan, doubtful in found)
             self.assertIn(f"one more loss would lose entries\n{found.count(last)}\n", f"{scan}\n")
             self.visit.driver.execute_script("location.hash = '#/'")
             self.visit.wait("main table", f"{question} {said}, as the ledgers were at ")

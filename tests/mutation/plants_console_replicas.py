@@ -84,7 +84,7 @@ PLANTS = (
     ),
     Plant(
         "ledgers are not searched for bookies that do not answer", _LEDGERS,
-        "registered -= await self._silent(admin, registered)", "", _SEARCHED, where="LedgerPages._ledgers",
+        "registered - await self._silent(admin, registered)", "registered", _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
         "the page of a ledger takes a silent bookie for a live one", _LEDGERS, "(writable | read_only) - silent",
@@ -97,7 +97,15 @@ PLANTS = (
     ),
     Plant(
         "ledgers are not searched for damaged replicas", _LEDGERS,
-        "registered - missing.get(ledger_id, frozenset())", "registered", _SEARCHED, where="LedgerPages._ledgers",
+        "answering - missing.get(ledger_id, frozenset())", "answering", _SEARCHED, where="LedgerPages._ledgers",
+    ),
+    Plant(
+        "what marked bookies may have counts as lost", _LEDGERS, "live_replicas(metadata, registered) - replicas", "0",
+        _SEARCHED, where="_row",
+    ),
+    Plant(
+        "a ledger that a worker has found lost may be there", _LEDGERS, "stored = present = frozenset()",
+        "present = frozenset()", _SEARCHED, where="LedgerPages._ledger",
     ),
     Plant(
         "very many marks are listed for each page of a search", _LEDGERS, "take(listing, LISTED + 1)",

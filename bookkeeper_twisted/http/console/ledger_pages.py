@@ -150,15 +150,15 @@ class LedgerPages:
         after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
         registered = await registered_bookies(admin.client.metadata.registration)
-        registered -= await self._silent(admin, registered)
+        answering = registered - await self._silent(admin, registered)
         ids, found, undecoded = await self._scan(admin, after)
         missing = await self._missing(admin, ids)
         rows, last = [], after
         for ledger_id in ids:
             last = ledger_id
-            present = registered - missing.get(ledger_id, frozenset())
+            present = answering - missing.get(ledger_id, frozenset())
             if ledger_id in found and wanted.fits(found[ledger_id], present):
-                rows.append(_row(ledger_id, found[ledger_id], present))
+                rows.append(_row(ledger_id, found[ledger_id], present, registered))
                 if len(rows) == ROWS:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
@@ -261,10 +261,12 @@ class LedgerPages:
         silent = metadata.bookies & await self._silent(admin, writable | read_only)
         stored, present = writable | read_only, (writable | read_only) - silent
         if mark is not None:
-            present = frozenset() if says_lost(mark.lock) else present.difference(mark.missing)
+            present = present.difference(mark.missing)
+            if says_lost(mark.lock):
+                stored = present = frozenset()
         auditor = await AutorecoveryAdmin(admin.client.metadata).auditor()
         found = {
-            **_row(ledger_id, metadata, present),
+            **_row(ledger_id, metadata, present, stored),
             "digest": metadata.digest_type.name,
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
             "states": bookie_states(metadata.bookies, writable, read_only) | dict.fromkeys(silent, SILENT),
@@ -341,12 +343,24 @@ async def _stored(admin: BookKeeperAdmin, bookie_id: str, ledger_id: int, entry_
     return NoSuchEntryError(ledger_id, entry_id) if reply.entry is None else bytes(reply.entry)
 
 
-def _row(ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]) -> dict[str, object]:
+def _row(
+    ledger_id: int, metadata: LedgerMetadata, present: frozenset[str], registered: frozenset[str]
+) -> dict[str, object]:  # fmt: skip
+    """Return a ledger as a JSON object.
+
+    The member ``doubtful`` is the number of further replicas that are left if the bookies that its mark names, or that
+    do not answer, have their entries.
+
+    :param present: ids of the registered bookies that answer and that no mark names.
+    :param registered: ids of all registered bookies.
+    """
+    replicas = live_replicas(metadata, present)
     return {
         "id": ledger_id, "state": metadata.state.name, "length": metadata.length, "last": metadata.last_entry_id,
         "ensemble": metadata.ensemble_size, "writeQuorum": metadata.write_quorum_size,
         "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
-        "replicas": live_replicas(metadata, registered), "bookies": list(metadata.segments[-1].bookies),
+        "replicas": replicas, "doubtful": live_replicas(metadata, registered) - replicas,
+        "bookies": list(metadata.segments[-1].bookies),
         "custom": {key: _cut(_text(value)) for key, value in metadata.custom_metadata.items()},
     }  # fmt: skip
 

@@ -56,7 +56,7 @@ class SearchTests(ConsoleClusterCase):
         ledger_id = self.ledger(b"x", b"y", b"z")
         self.cluster.bookies[self.bookies_of(ledger_id)[0]].up = False
         (row,) = self.json("ledgers?at_risk=true")["ledgers"]
-        self.assertEqual((row["id"], row["replicas"]), (ledger_id, 1))
+        self.assertEqual((row["id"], row["replicas"], row["doubtful"]), (ledger_id, 1, 1))
 
     def test_marked_is_at_risk(self) -> None:
         """Replicas that a mark names, as after a scrub, are not left, also if so many ledgers are marked that each
@@ -67,14 +67,16 @@ class SearchTests(ConsoleClusterCase):
         self.result(self.marks.mark(first, bookies[:1], None))
         self.assertEqual(self.ids("at_risk=true"), [first])
         self.assertEqual([row["replicas"] for row in self.json("ledgers")["ledgers"]], [1, 2])
-        self.assertEqual(self.json(f"ledger?ledger_id={first}")["replicas"], 1)
+        found = self.json(f"ledger?ledger_id={first}")
+        self.assertEqual((found["replicas"], found["doubtful"]), (1, 1))
         self.result(self.marks.mark(second, (), None))
         third = self.ledger(b"x")
         self.result(self.marks.mark(third, self.bookies_of(third)[:1], None))
         self.patch(ledger_pages, "LISTED", 1)
         self.assertEqual(self.json(f"ledgers?at_risk=true&after={second}")["ledgers"][0]["id"], third)
         self.result(self.marks.lock(second, f"h: waits: no bookie has ledger {second} entry 0: lost"))
-        self.assertEqual(self.json(f"ledger?ledger_id={second}")["replicas"], 0)
+        found = self.json(f"ledger?ledger_id={second}")
+        self.assertEqual((found["replicas"], found["doubtful"]), (0, 0))
 
     def test_many_marks(self) -> None:
         """A page of a search lists only so many marks as are listed sooner than those of its ledgers are read."""

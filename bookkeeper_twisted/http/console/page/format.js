@@ -72,6 +72,10 @@ function untilFull(disk) {
   return disk.growthPerDay === null ? "not known before half an hour of samples" : "not filling";
 }
 
+/** How many replicas of a ledger are left; more if bookies have them that its mark names, or that do not answer. */
+export const replicas = (row) =>
+  `${row.replicas}${row.doubtful ? `, perhaps ${row.replicas + row.doubtful}` : ""}`;
+
 /** How many of the under-replicated ledgers have no replica; only those are looked at that can be read in time. */
 export function unavailable(marks) {
   if (marks.count && !marks.lookedAt) return "unavailable: not known yet";

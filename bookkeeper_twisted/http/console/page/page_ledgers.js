@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, picture, smallTable, svg } from "/console/elements.js";
-import { ago, bytes, count, time, undecoded } from "/console/format.js";
+import { ago, bytes, count, replicas, time, undecoded } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const NAMES = ["id", "bookie", "state", "key", "value"];
@@ -23,7 +23,7 @@ const isEmpty = (row) => row.state === "CLOSED" && Number(row.last) < 0;
 // An id above 2^53 comes as text, as a number of JavaScript cannot hold it.
 const entriesOf = (row) => count(BigInt(row.last) + 1n);
 
-const replicasOf = (row) => (isEmpty(row) ? "it has no entry" : `${row.replicas} of ${row.writeQuorum}`);
+const replicasOf = (row) => (isEmpty(row) ? "it has no entry" : `${replicas(row)} of ${row.writeQuorum}`);
 
 /** An answer; if there is none, the message above the page says why, and the place of the answer stays empty. */
 async function read(place, path) {

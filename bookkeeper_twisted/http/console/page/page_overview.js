@@ -2,19 +2,25 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, asOf, bytes, count, days, marksOf, percent, reason, stateOf, time, undecoded, unread } from "/console/format.js";
+import {
+  ago, asOf, bytes, count, days, marksOf, percent, reason, replicas, stateOf, time, undecoded, unread,
+} from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 /** What the page has found when it last looked through all ledgers. */
-let scan = { end: 0, lost: 0, risky: 0, undecoded: [], failure: "" };
+let scan = { end: 0, lost: 0, doubtful: 0, risky: 0, undecoded: [], failure: "" };
 
 const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "ledgers"}`;
+
+const DOUBTFUL = "that are gone, that do not answer, or that marks name and that may have them";
 
 /** Whether the cluster can lose one more bookie, by bookies, marks and what is known of ledgers: [class, text]. */
 function verdictOf(facts) {
   const against = facts.filter((each) => !each.safe).map((each) => each.text);
   if (scan.risky)
     against.unshift(`the loss of one bookie would lose entries of ${ledgersOf(scan.risky)}`);
+  if (scan.doubtful)
+    against.unshift(`${ledgersOf(scan.doubtful)} may have entries without a replica left: all are on bookies ${DOUBTFUL}`);
   if (scan.lost)
     against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
   const unjudged = undecoded(scan.undecoded);
@@ -253,15 +259,15 @@ export const safety = {
 const AT_RISK = [
   ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
   ["state", (row) => row.state],
-  ["replicas left", (row) => String(row.replicas), true],
+  ["replicas left", (row) => replicas(row), true],
   ["bookies", (row) => row.bookies.join(", ")],
 ];
 
 async function scanLedgers(found, show) {
-  const rows = { lost: [], risky: [] };
+  const rows = { lost: [], doubtful: [], risky: [] };
   let after = -1,
     scanned = 0;
-  const own = { end: 0, lost: 0, risky: 0, undecoded: [], failure: "" };
+  const own = { end: 0, lost: 0, doubtful: 0, risky: 0, undecoded: [], failure: "" };
   scan = own; // an answer to an earlier look may still be on its way
   while (after !== null && found.isConnected) {
     let answer;
@@ -273,7 +279,7 @@ async function scanLedgers(found, show) {
       throw error;
     }
     for (const row of answer.ledgers) {
-      const kind = row.replicas ? "risky" : "lost";
+      const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : "lost";
       own[kind] += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
@@ -287,10 +293,12 @@ async function scanLedgers(found, show) {
       facts([
         ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
         ["without a replica left", shown(own.lost)],
+        [`on bookies alone ${DOUBTFUL}`, shown(own.doubtful)],
         ["one more loss would lose entries", shown(own.risky)],
         ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
+      ...(own.doubtful ? [smallTable("The first that may have none left", AT_RISK, rows.doubtful)] : []),
       smallTable("The first with one", AT_RISK, rows.risky),
     );
   }
