@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from ..autorecovery.metrics import ReplicationMetrics
 from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
-from ..autorecovery.operations.decommission import Decommission, Remaining, when_reachable
+from ..autorecovery.operations.decommission import Decommission, Remaining, unjudged, when_reachable
 from ..client.steps import for_each
 from ..errors import BookKeeperError, IncorrectParameterError, MetadataUnavailableError
 from ..instruments import Instruments
@@ -44,6 +44,7 @@ class RunningOperation:
     :ivar recovered, failed: the numbers of ledgers that a recovery has recovered, and could not recover.
     :ivar note_of_end: what is to be said of its end; for a recovery, why it could not recover the first such ledger.
     :ivar failure: why it has failed; empty while it continues.
+    :ivar advice: what to do if it has failed.
     :ivar ended: time of its end, in seconds of the clock; None while it continues.
     """
 
@@ -57,6 +58,7 @@ class RunningOperation:
     failed: int = 0
     note_of_end: str = ""
     failure: str = ""
+    advice: str = "begin it again"
     ended: float | None = None
 
     def progress(self, now: float) -> Mapping[str, object]:
@@ -233,6 +235,13 @@ class AutorecoveryApi:
                 bookie_id=bookie_id, blockers=dict(islice(remaining.blockers.items(), _LOGGED)),
             )  # fmt: skip
             failure = f"without progress, {len(remaining.blockers)} ledgers still need the bookie"
+            failure += f"; {unjudged(remaining.undecoded)}" if remaining.undecoded else ""
+            self._keep(self.operations[name], failure)
+            return
+        if remaining.undecoded:
+            failure = f"{unjudged(remaining.undecoded)}; no other ledger needs it, and its cookie is not deleted"
+            self._log.error("{name}: {reason}", name=name, reason=failure)
+            self.operations[name].advice = "repair or delete the ledgers first"
             self._keep(self.operations[name], failure)
             return
         if delete:

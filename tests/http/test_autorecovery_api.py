@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
-from bookkeeper_twisted.errors import MetadataUnavailableError
+from bookkeeper_twisted.errors import MetadataSerializationError, MetadataUnavailableError
 from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -167,6 +167,23 @@ class AutorecoveryApiTests(HttpCase):
             self.assertIn("gone:1", self.do(self.driver.registration.all_bookies()))
             self.clock.pump([5.0] * 3)
             self.assertNotIn("gone:1", self.do(self.driver.registration.all_bookies()))
+
+    def test_decommission_with_undecodable_metadata(self) -> None:
+        """It ends with the ledgers that may need the bookie, does not delete its cookie, and says what to do first."""
+        writer = self.do(self._write())
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
+
+        async def undecodable(*_: object) -> Any:
+            raise MetadataSerializationError("the version line is missing")
+
+        self.patch(type(self.driver.ledgers), "read", undecodable)
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1", "delete_cookie": true}')
+        self.clock.pump([1.0] * 3)
+        (progress,) = self.progress()
+        self.assertEqual(progress["state"], "failed")
+        self.assertIn(f"cannot be decoded, such as ledger {writer.ledger_id}; no other", str(progress["reason"]))
+        self.assertIn("gone:1", self.do(self.driver.registration.all_bookies()))
 
     def test_decommission_that_is_cut_short(self) -> None:
         """What goes on ends with the site."""

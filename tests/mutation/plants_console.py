@@ -339,6 +339,16 @@ PLANTS = (
         where="unneeded_bookies",
     ),
     Plant(
+        "a ledger whose metadata cannot be decoded does not need the bookie",
+        "autorecovery/operations/decommission.py", "self._undecoded.add(ledger_id)", "pass",
+        ["tests.autorecovery.operations.test_decommission"], where="Decommission._look",
+    ),
+    Plant(
+        "the cookie of a bookie that may be needed is deleted", "http/autorecovery_api.py",
+        "if remaining.undecoded: ...", "",
+        ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._finish",
+    ),
+    Plant(
         "a page of a ledger does not say what is unknown of it", _LEDGERS, 'f"{text}: {error}"', "str(error)",
         _SEARCHED, where="_metadata",
     ),

@@ -433,7 +433,7 @@ PLANTS = (
     ),
     Plant(
         "nobody knows when the ledgers of a decommission were read", "autorecovery/operations/decommission.py",
-        "Remaining(blockers, max(before.found, len(blockers)), read_at=began)",
+        "Remaining(blockers, max(before.found, len(blockers)), undecoded=undecoded, read_at=began)",
         "Remaining(blockers, max(before.found, len(blockers)))", ["tests.autorecovery.operations.test_decommission"],
         where="Decommission._remaining",
     ),

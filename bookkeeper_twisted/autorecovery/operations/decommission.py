@@ -4,10 +4,11 @@ A decommission only triggers an audit, and waits: the auditor marks the ledgers 
 copy their entries.  While the metadata store cannot be reached, the decommission waits for it.
 
 A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an entry, or if a writer may
-still send entries to the bookie.  The decommission also waits until no underreplicated mark names the bookie.
+still send entries to the bookie.  The decommission also waits until no underreplicated mark names the bookie.  It does
+not wait for ledgers whose metadata cannot be decoded, but names them: they may need the bookie.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
 
 import attrs
@@ -15,7 +16,12 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.steps import for_each
-from ...errors import IllegalOperationError, MetadataUnavailableError, NoSuchLedgerMetadataError
+from ...errors import (
+    IllegalOperationError,
+    MetadataSerializationError,
+    MetadataUnavailableError,
+    NoSuchLedgerMetadataError,
+)
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import registered_bookies
@@ -26,6 +32,7 @@ from .admin import AutorecoveryAdmin
 _AT_ONCE = 50
 _FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
 _WAIT_FOR_STORE = 5.0
+_NAMED = 5
 
 T = TypeVar("T")
 
@@ -43,12 +50,14 @@ class Remaining:
     :ivar found: the largest number of remaining ledgers since the decommission began.
     :ivar unreachable: why the metadata store could not be reached, so that the other attributes are those of the last
         check that succeeded, or empty; an empty text if it was reached.
+    :ivar undecoded: ids of ledgers whose metadata cannot be decoded, so that they may need the bookie or not.
     :ivar read_at: when the check began that found these ledgers, in seconds of the clock; None before the first.
     """
 
     blockers: Mapping[int, str]
     found: int
     unreachable: str = ""
+    undecoded: tuple[int, ...] = ()
     read_at: float | None = attrs.field(default=None, eq=False)
 
 
@@ -65,6 +74,17 @@ async def when_reachable(
         except MetadataUnavailableError as error:
             report(Remaining({}, 0, str(error)))
         await deferLater(clock, _WAIT_FOR_STORE)
+
+
+def unjudged(ledger_ids: Collection[int]) -> str:
+    """Return a text that says that ledgers may need a bookie or not, as their metadata cannot be decoded.
+
+    :param ledger_ids: ids of these ledgers, at least one.
+    """
+    which, whose = ("ledger", "its") if len(ledger_ids) == 1 else ("ledgers", "their")
+    first = ", ".join(map(str, sorted(ledger_ids)[:_NAMED]))
+    why = f"as {whose} metadata cannot be decoded, such as ledger {first}"
+    return f"{len(ledger_ids)} {which} may need the bookie, {why}"
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
@@ -113,6 +133,7 @@ class Decommission:
         self._registration = driver.registration
         self._needing: set[int] = set()
         self._gone: set[int] = set()
+        self._undecoded: set[int] = set()
         self._registered = frozenset[str]()
         self._is_listed = False
 
@@ -122,7 +143,8 @@ class Decommission:
         While the metadata store cannot be reached, this waits for it, for any time; cancelling ends the wait.
 
         :param report: called with the remaining ledgers after each check of the metadata, failed ones included.
-        :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds.
+        :returns: the remaining ledgers.  There are none, unless there was no progress for ``patience`` seconds, but
+            there may be ledgers whose metadata cannot be decoded.
         :raises IllegalOperationError: the bookie is running, or has come back; autorecovery is disabled, or no auditor
             is elected.
         :raises bookkeeper_twisted.errors.MetadataError: the audit could not be triggered, or the metadata store failed.
@@ -152,14 +174,15 @@ class Decommission:
         try:
             self._gone.clear()
             self._registered = await registered_bookies(self._registration)
-            ledger_ids = sorted(self._needing) if self._is_listed else self._ledgers.ledger_ids()
+            ledger_ids = sorted(self._needing | self._undecoded) if self._is_listed else self._ledgers.ledger_ids()
             await for_each(ledger_ids, self._look, _AT_ONCE)
             self._is_listed = True
             await self._check_gone("has come back: it may get entries again")
             blockers = await self._blockers()
         except MetadataUnavailableError as error:
             return attrs.evolve(before, unreachable=str(error))
-        return Remaining(blockers, max(before.found, len(blockers)), read_at=began)
+        undecoded = tuple(sorted(self._undecoded))
+        return Remaining(blockers, max(before.found, len(blockers)), undecoded=undecoded, read_at=began)
 
     async def check(self) -> None:
         """Check that the ledgers of the bookie can be copied, and trigger the audit.
@@ -187,7 +210,13 @@ class Decommission:
             metadata = (await self._ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
             self._needing.discard(ledger_id)
+            self._undecoded.discard(ledger_id)
             return
+        except MetadataSerializationError:
+            self._needing.discard(ledger_id)
+            self._undecoded.add(ledger_id)
+            return
+        self._undecoded.discard(ledger_id)
         if needs(ledger_id, metadata, self.bookie_id):
             self._needing.add(ledger_id)
             if is_gone(ledger_id, metadata, self._registered):
@@ -203,7 +232,7 @@ class Decommission:
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}
-        for ledger_id in sorted(self._needing | marked):
+        for ledger_id in sorted((self._needing | marked) - self._undecoded):
             if ledger_id in self._gone and not reason_of(recovering.get(ledger_id, "")):
                 reasons[ledger_id] = GONE
             elif ledger_id in recovering:
@@ -217,5 +246,5 @@ class Decommission:
     async def _is_open(self, ledger_id: int) -> bool:
         try:
             return not (await self._ledgers.read(ledger_id)).value.closed
-        except NoSuchLedgerMetadataError:
+        except (NoSuchLedgerMetadataError, MetadataSerializationError):
             return False

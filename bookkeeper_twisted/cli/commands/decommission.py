@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from itertools import islice
 
-from ...autorecovery.operations.decommission import Decommission, Remaining
+from ...autorecovery.operations.decommission import Decommission, Remaining, unjudged
 from ...errors import CookieNotFoundError
 from ...model import check_bookie_id
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, REFUSED, Argument, Command, ShellContext, above_0
@@ -27,6 +27,9 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
         if remaining.blockers:
             shell.out(line("Nothing has changed for a while", seconds=f"{options.patience:g}", bookieId=bookie_id))
             _list(shell, remaining)
+        if remaining.undecoded:
+            shell.out(line(f"The cookie stays: {unjudged(remaining.undecoded)}", bookieId=bookie_id))
+        if remaining.blockers or remaining.undecoded:
             return FAILED
         shell.out(
             line(

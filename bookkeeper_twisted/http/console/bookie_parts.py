@@ -117,7 +117,7 @@ def operations_value(
         {
             "name": each.name,
             "began": each.began,
-            **({"failure": each.failure} if each.failure else {}),
+            **({"failure": each.failure, "advice": each.advice} if each.failure else {}),
             **(_remaining(each.remaining, each, now, jobs) if each.remaining is not None else {}),
         }
         for each in operations.values() if each.ended is None or each.failure

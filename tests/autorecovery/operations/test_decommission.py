@@ -14,6 +14,7 @@ from bookkeeper_twisted.autorecovery.operations.decommission import (
     Remaining,
     is_gone,
     needs,
+    unjudged,
 )
 from bookkeeper_twisted.errors import (
     AutorecoveryDisabledError,
@@ -298,3 +299,41 @@ class DecommissionTests(ClusterCase):
         self.settle()
         self.assertIn("is running", str(self.failureResultOf(running, IllegalOperationError).value))
         self.assertEqual(self.looks, [])
+
+    def test_undecodable(self) -> None:
+        """It goes on past a ledger whose metadata cannot be decoded, and names it at the end."""
+        self.elect()
+        broken, read = self.ids[1], self.driver.ledgers.read
+
+        async def undecodable(ledger_id: int) -> Any:
+            if ledger_id == broken:
+                raise MetadataSerializationError("ledger 1: the version line is missing")
+            return await read(ledger_id)
+
+        patch = self.patch(self.driver.ledgers, "read", undecodable)
+        self.do(self.driver.underreplication.mark(broken, (_GONE,), 5))
+        done = self.start()
+        self.assertEqual(list(self.looks[-1].blockers), [self.ids[0], self.ids[2]])
+        self.repair(self.ids[0])
+        self.repair(self.ids[2])
+        self.pass_time(3)
+        self.assertEqual(self.successResultOf(done), Remaining({}, 2, undecoded=(broken,)))
+        text = f"1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger {broken}"
+        self.assertEqual(unjudged((broken,)), text)
+        patch.restore()
+
+    def test_decoded_again(self) -> None:
+        """One whose metadata can be decoded later counts as any other."""
+        self.elect()
+
+        async def undecodable(ledger_id: int) -> Any:
+            raise MetadataSerializationError("the version line is missing")
+
+        patch = self.patch(self.driver.ledgers, "read", undecodable)
+        self.do(self.driver.underreplication.mark(99, (_GONE,), 5))
+        done = self.start()
+        self.assertEqual(self.looks[-1].undecoded, tuple(self.ids))
+        patch.restore()
+        self.pass_time(2)
+        self.assertEqual((self.looks[-1].undecoded, len(self.looks[-1].blockers)), ((), 4))
+        self.assertNoResult(done)

@@ -52,7 +52,7 @@ const QUESTIONS = [
         : operations
             .map((each) =>
               each.failure
-                ? `${each.name}: FAILED, begin it again: ${each.failure}`
+                ? `${each.name}: FAILED, ${each.advice ?? "begin it again"}: ${each.failure}`
                 : each.unreachable
                 ? `${each.name}: waits for the metadata store: ${each.unreachable}`
                 : `${each.name}: ${each.summary ?? "at work"}`,
