@@ -109,8 +109,8 @@ class CheckReport:
     def lacking(self) -> Iterator[str]:
         """Yield the ids of the bookies that are lost, lack entries, or could not be checked, some more than once."""
         for report in self.fragments:
-            for one in (*report.losses, *report.inconclusive):
-                yield one.bookie_id
+            yield from (loss.bookie_id for loss in report.losses)
+            yield from (one.bookie_id for one in report.inconclusive)
 
     def losses(self) -> Iterator[ReplicaLoss]:
         """Yield the losses of all fragments: for each position of an ensemble, one item for each kind of loss."""
