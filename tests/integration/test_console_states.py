@@ -192,7 +192,8 @@ class ConsoleStatesTests(ConsoleStatesCase):
         await deferToThread(self._failed)
 
     def _failed(self) -> None:
-        failed = {"name": "decommission of bookie b:2", "began": 1_700_000_000, "failure": "no ZooKeeper", "left": 3}
+        failed = {"name": "decommission of bookie b:2", "began": 1_700_000_000, "failure": "no ZooKeeper",
+                  "advice": "begin it again", "left": 3}  # fmt: skip
         self.given({"work": None, "operations": [failed]})
         self.visit.home()
         self.visit.wait("#line", "0 draining")
@@ -357,7 +358,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         replica = {"bookie": "b:1", "verdict": "ok", "level": "good", "same": True, "differsAt": None, "size": 16,
                    "lac": high, "length": 1, "hex": high.encode().hex()}  # fmt: skip
         self.given({"work": None, "page": None}, **{
-            "ledgers?": {"ledgers": [row], "scanned": 1, "next": None},
+            "ledgers?": {"ledgers": [row], "undecoded": [], "scanned": 1, "next": None},
             f"entry?ledger_id={high}&entry_id={high}":
                 {"verdict": "found", "level": "good", "same": True, "replicas": [replica]},
         })  # fmt: skip

@@ -71,7 +71,7 @@ class ConsoleUnknownTests(ConsoleStatesCase):
                "replicas": 1, "bookies": ["b:1"], "custom": {"k": "\u202eevil"}, "state": "CLOSED"}  # fmt: skip
         self.given({"work": None}, **{
             "ledger?ledger_id=7": {"failure": [404, "Not Found\nledger 7 does not exist"]},
-            "ledgers?": {"ledgers": [row], "scanned": 1, "next": None},
+            "ledgers?": {"ledgers": [row], "undecoded": [], "scanned": 1, "next": None},
         })  # fmt: skip
         self.visit.home()
         self.visit.click("Ledgers")

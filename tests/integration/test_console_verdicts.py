@@ -42,7 +42,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
              "answer, or that marks name and that may have them"),
         ):
             self.given({"work": None, "cluster": {**CLUSTER, "safe": facts}},
-                       **{"ledgers?": {"ledgers": found, "scanned": 9, "next": None}})  # fmt: skip
+                       **{"ledgers?": {"ledgers": found, "undecoded": [], "scanned": 9, "next": None}})  # fmt: skip
             self.visit.home()
             question = "Is the cluster safe to lose one more bookie?"
             before = "NO: no auditor is elected" if wrong in facts else "not known before all ledgers are looked at"
@@ -78,7 +78,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             (0, "not known before all ledgers are looked at"),
             (1, "NO: the loss of one bookie would lose entries of 1 ledger"),
         ):  # fmt: skip
-            found = json.dumps({"ledgers": [row], "scanned": 9, "next": None})
+            found = json.dumps({"ledgers": [row], "undecoded": [], "scanned": 9, "next": None})
             self.visit.driver.execute_async_script(
                 "window.asked[arguments[0]](new Response(arguments[1])); setTimeout(arguments[2], 200)", number, found
             )
@@ -127,7 +127,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             ("IN_RECOVERY", "not closed: a recovery has begun that has not ended; it may be at work"),
         ):  # fmt: skip
             found = row | {"state": state}
-            listed = {"ledgers": [found], "scanned": 1, "next": None}
+            listed = {"ledgers": [found], "undecoded": [], "scanned": 1, "next": None}
             self.given({"work": None}, **{"ledger?": found, "ledgers?": listed})
             self.visit.home()
             self.visit.click("Ledgers")

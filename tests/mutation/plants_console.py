@@ -331,11 +331,11 @@ PLANTS = (
     ),
     Plant(
         "a ledger whose metadata cannot be decoded is named twice", _LEDGERS,
-        "[each for each in undecoded if each <= last]", "undecoded", _SEARCHED, where="LedgerPages._ledgers",
+        "[each for each in scan.undecoded if each <= last]", "scan.undecoded", _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
         "a bookie of a ledger whose metadata cannot be decoded is not needed", _CLUSTER,
-        "frozenset() if undecoded else bookie_ids - needed", "bookie_ids - needed", _SEARCHED,
+        "needed.update(bookie_ids)", "pass", _SEARCHED,
         where="unneeded_bookies",
     ),
     Plant(

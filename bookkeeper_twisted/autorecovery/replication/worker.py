@@ -347,11 +347,10 @@ class ReplicationWorker(Service):
     ) -> None:
         """Remove from the mark of a ledger that is not repaired the names of bookies that the last check found whole.
         """
-        if report is None or not mark.value.replicas:
+        if report is None or (lacking := frozenset(report.lacking())).issuperset(mark.value.replicas):
             return
         try:
             await self._limit.acquire(user=repair_of(ledger_id))
-            lacking = frozenset(report.lacking())
             await narrow_mark(self._underreplication, self._registration, ledger_id, mark, report.bookies, lacking)
         except BookKeeperError as error:  # with more names than needed, the mark leads to a longer check, nothing else
             self._log.debug("the mark of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)

@@ -334,7 +334,6 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     if len(ledger_ids) > MOST_LOOKED_AT:
         return frozenset()
     needed: set[str] = set()
-    undecoded: list[int] = []
 
     async def look(ledger_id: int) -> None:
         try:
@@ -342,12 +341,12 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
         except NoSuchLedgerMetadataError:
             return  # the ledger was deleted meanwhile
         except MetadataSerializationError:
-            undecoded.append(ledger_id)
+            needed.update(bookie_ids)
             return
         needed.update(each for each in bookie_ids if needs(ledger_id, metadata, each))
 
     await for_each(ledger_ids, look, _AT_ONCE)
-    return frozenset() if undecoded else bookie_ids - needed
+    return bookie_ids - needed
 
 
 async def ledger_ids_from(admin: BookKeeperAdmin, first: int, count: int) -> list[int]:

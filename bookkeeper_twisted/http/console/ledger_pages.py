@@ -115,6 +115,20 @@ class LedgerMark:
     reason: str
 
 
+@attrs.frozen
+class ScannedLedgers:
+    """Some ledgers, in the order of their ids.
+
+    :ivar ids: ids of all of them; a ledger that was deleted while they were read is in no other attribute.
+    :ivar found: metadata by ledger id.
+    :ivar undecoded: ids of the ledgers whose metadata cannot be decoded.
+    """
+
+    ids: list[int]
+    found: Mapping[int, LedgerMetadata]
+    undecoded: list[int]
+
+
 class LedgerPages:
     """Answers the requests of the console about ledgers.
 
@@ -151,7 +165,8 @@ class LedgerPages:
         admin = await self._connect()
         registered = await registered_bookies(admin.client.metadata.registration)
         answering = registered - await self._silent(admin, registered)
-        ids, found, undecoded = await self._scan(admin, after)
+        scan = await self._scan(admin, after)
+        ids, found = scan.ids, scan.found
         missing = await self._missing(admin, ids)
         rows, last = [], after
         for ledger_id in ids:
@@ -163,7 +178,7 @@ class LedgerPages:
                     break
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
         scanned = ids.index(last) + 1 if ids else 0
-        unknown = [each for each in undecoded if each <= last]
+        unknown = [each for each in scan.undecoded if each <= last]
         following = None if is_end else last
         return json_answer(exact({"ledgers": rows, "undecoded": unknown, "scanned": scanned, "next": following}))
 
@@ -182,30 +197,26 @@ class LedgerPages:
         metadata cannot be decoded, which are in no group.  A client must add up the numbers of all its requests.
         """
         after, depth, key = request.number("after", -1), request.number("depth", 0), request.parameters["key"]
-        ids, found, undecoded = await self._scan(await self._connect(), after)
+        scan = await self._scan(await self._connect(), after)
         groups: dict[str, dict[str, int]] = {}
-        for metadata in found.values():
+        for metadata in scan.found.values():
             value = _text(metadata.custom_metadata.get(key, b""))
             name = "/".join(value.split("/")[:depth]) if depth > 0 else value
             group = groups.setdefault(_cut(name), {"ledgers": 0, "open": 0, "bytes": 0})
             group["ledgers"] += 1
             group["open"] += not metadata.closed
             group["bytes"] += metadata.length * metadata.write_quorum_size
-        following = ids[-1] if len(ids) == SCANNED else None
-        answer = {"groups": groups, "undecoded": undecoded, "scanned": len(ids), "next": following}
+        following = scan.ids[-1] if len(scan.ids) == SCANNED else None
+        answer = {"groups": groups, "undecoded": scan.undecoded, "scanned": len(scan.ids), "next": following}
         return json_answer(exact(answer))
 
-    async def _scan(
-        self, admin: BookKeeperAdmin, after: int
-    ) -> tuple[list[int], Mapping[int, LedgerMetadata], list[int]]:
-        """Return the ids of the next 500 ledgers after the id ``after``, their metadata, and the ids of those ledgers
-        whose metadata cannot be decoded.
+    async def _scan(self, admin: BookKeeperAdmin, after: int) -> ScannedLedgers:
+        """Return the next 500 ledgers after the id ``after``.
 
-        A ledger that is deleted meanwhile has an id but no metadata.  Only one request runs at a time, so that many
-        clients do not use more of the reactor's time than one.
+        Only one request runs at a time, so that many clients do not use more of the reactor's time than one.
         """
         if after >= MAX_ENTRY_ID:
-            return [], {}, []
+            return ScannedLedgers([], {}, [])
         async with self._turn:
             return await self._next(admin, after)
 
@@ -228,9 +239,7 @@ class LedgerPages:
         await for_each(ledger_ids if len(marked) > LISTED else set(ledger_ids) & set(marked), read, _AT_ONCE)
         return found
 
-    async def _next(
-        self, admin: BookKeeperAdmin, after: int
-    ) -> tuple[list[int], Mapping[int, LedgerMetadata], list[int]]:
+    async def _next(self, admin: BookKeeperAdmin, after: int) -> ScannedLedgers:
         ids = await ledger_ids_from(admin, after + 1, SCANNED)
         found: dict[int, LedgerMetadata] = {}
         undecoded: list[int] = []
@@ -244,7 +253,8 @@ class LedgerPages:
                 undecoded.append(ledger_id)
 
         await for_each(ids, read, _AT_ONCE)
-        return ids, {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}, sorted(undecoded)
+        in_order = {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}
+        return ScannedLedgers(ids, in_order, sorted(undecoded))
 
     @routed(
         Route("GET", "/api/v1/console/ledger",

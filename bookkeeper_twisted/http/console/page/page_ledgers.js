@@ -121,7 +121,7 @@ export const ledgers = {
         }
         after = answer.next;
         scanned += answer.scanned;
-        unknown.push(...(answer.undecoded ?? []));
+        unknown.push(...answer.undecoded);
         table.rows.push(...answer.ledgers);
         const all = after === null ? ", all" : "";
         const note = unknown.length ? `; ${undecoded(unknown)}` : "";
@@ -150,7 +150,7 @@ async function group(given, place) {
       totals.set(name, sum);
     }
     scanned += answer.scanned;
-    unknown.push(...(answer.undecoded ?? []));
+    unknown.push(...answer.undecoded);
     after = answer.next;
     const note = unknown.length ? `; ${undecoded(unknown)}` : "";
     const rows = [...totals].sort((one, other) => other[1].bytes - one[1].bytes).slice(0, 200);

@@ -52,7 +52,7 @@ const QUESTIONS = [
         : operations
             .map((each) =>
               each.failure
-                ? `${each.name}: FAILED, ${each.advice ?? "begin it again"}: ${each.failure}`
+                ? `${each.name}: FAILED, ${each.advice}: ${each.failure}`
                 : each.unreachable
                 ? `${each.name}: waits for the metadata store: ${each.unreachable}`
                 : `${each.name}: ${each.summary ?? "at work"}`,
@@ -283,7 +283,7 @@ async function scanLedgers(found, show) {
       own[kind] += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
-    own.undecoded.push(...(answer.undecoded ?? []));
+    own.undecoded.push(...answer.undecoded);
     scanned += answer.scanned;
     after = answer.next;
     if (after === null) own.end = Date.now() / 1000;

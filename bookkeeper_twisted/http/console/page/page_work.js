@@ -63,7 +63,7 @@ function operationsOf(operations) {
       h("strong", null, each.name),
       `, since ${ago(each.began)}`,
       each.failure
-        ? h("span", { class: "bad" }, `: FAILED, ${each.advice ?? "begin it again"}: ${each.failure}`)
+        ? h("span", { class: "bad" }, `: FAILED, ${each.advice}: ${each.failure}`)
         : each.found === undefined
         ? ": at work"
         : each.unreachable
