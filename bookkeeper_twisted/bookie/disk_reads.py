@@ -46,7 +46,8 @@ class _ReadUnderWay:
     :ivar submitted: the time at which it began to wait for a thread, in seconds of the reactor's clock.
     :ivar count: number of ranges of consecutive entries that it reads.
     :ivar all_before, long_before: seconds that all reads, and reads that took long, had taken when it was submitted.
-    :ivar began, ended: the times at which a thread began and ended it; None before.  Assigned on this thread.
+    :ivar began, ended: the times at which a read thread began and ended it; None before.  Both are assigned on that
+        thread.
     """
 
     submitted: float
@@ -57,16 +58,16 @@ class _ReadUnderWay:
     ended: float | None = None
 
     def is_long(self, seconds: float) -> bool:
-        """Test whether it takes long, if it takes this number of ``seconds`` itself."""
+        """Test whether this read takes long if its own time, without the wait for a thread, is ``seconds``."""
         return seconds >= LONG_READ * self.count
 
     def is_behind_long(self, in_all: float, in_long: float) -> bool:
-        """Test whether the reads before it that took long took most of the time for which it waited for a thread.
+        """Test whether reads that took long used most of the time in which this read waited for a thread.
 
-        Then the disk is slow, or hangs.  Otherwise, the reads before it were many.
+        If so, the disk is slow or hangs; if not, this read waited because many short reads came before it.
 
-        :param in_all: seconds that all reads have taken until now.
-        :param in_long: seconds that reads have taken until now that took long.
+        :param in_all: total seconds of all reads until now.
+        :param in_long: total seconds, until now, of the reads that took long.
         """
         return 2 * (in_long - self.long_before) >= in_all - self.all_before
 

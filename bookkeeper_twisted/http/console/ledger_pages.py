@@ -358,8 +358,8 @@ def _row(
 ) -> dict[str, object]:  # fmt: skip
     """Return a ledger as a JSON object.
 
-    The member ``doubtful`` is the number of further replicas that are left if the bookies that its mark names, or that
-    do not answer, have their entries.
+    The member ``replicas`` counts bookies that answer and that the mark of the ledger does not name.  The member
+    ``doubtful`` counts the other registered bookies: they may have the entries, too.
 
     :param present: ids of the registered bookies that answer and that no mark names.
     :param registered: ids of all registered bookies.
