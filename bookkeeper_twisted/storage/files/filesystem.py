@@ -9,15 +9,13 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import repeat
-from operator import add, sub
-from typing import cast
 
 from zope.interface import implementer
 
 from ...crc32c import Buffer
 from ...errors import DirectoryLockedError
 from ..interfaces import NO_INODES, REFUSED, IFile, IFileSystem, ILock
+from .page_cache import read_cached, read_cached_each
 from .proc_files import content_of, mounted_device, takes_reserved_blocks
 
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
@@ -49,13 +47,7 @@ BLOCK = 4096
 """Direct reads begin and end at multiples of this number of bytes, a multiple of the sector size of every disk."""
 
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
-_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
-_GAP = 2048
-"""Maximum number of bytes between two ranges for one call to read both: some unneeded bytes cost less than a second
-call.
-"""
-
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
@@ -128,57 +120,10 @@ class RealFile:
             return b"".join(parts)
 
     def pread_resident(self, size: int, offset: int) -> bytes | None:
-        (data,) = self._held((size,), (offset,))
-        return data if len(data) == size else None
+        return read_cached(self._fd, (size,), (offset,))[0]
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        steps = map(abs, map(sub, offsets[1:], offsets))
-        if min(steps, default=0) > max(sizes, default=0) + _GAP:  # usual case: the ranges are far from each other
-            return self._each_held(sizes, offsets)
-        ends = list(map(add, offsets, sizes))
-        # read ranges that are near each other by one call, for example the entries of a striped ledger
-        gaps = list(map(sub, offsets[1:], ends))
-        is_one = gaps and min(gaps) >= 0 and max(gaps) <= _GAP
-        apart = [] if is_one else [i for i, gap in enumerate(gaps, 1) if not 0 <= gap <= _GAP]
-        if len(apart) + 1 >= len(ends):
-            return self._each_held(sizes, offsets)
-        firsts, lasts = [0, *apart], [*apart, len(ends)]
-        begins = [offsets[first] for first in firsts]
-        joined = self._held([ends[last - 1] - begin for begin, last in zip(begins, lasts, strict=True)], begins)
-        found: list[bytes | None] = []
-        for first, last, begin, data in zip(firsts, lasts, begins, joined, strict=True):
-            starts = map(sub, offsets[first:last], repeat(begin))
-            stops = list(map(sub, ends[first:last], repeat(begin)))
-            found += [data[start:stop] for start, stop in zip(starts, stops, strict=True)]
-            if len(data) < stops[-1]:
-                found[first:last] = [
-                    each if stop <= len(data) else None for each, stop in zip(found[first:last], stops, strict=True)
-                ]
-        return found
-
-    def _each_held(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        """Return the bytes of each range of the file; None for a range that is not completely in the page cache."""
-        datas = self._held(sizes, offsets)
-        if list(map(len, datas)) == list(sizes):
-            return cast(list[bytes | None], datas)
-        return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
-
-    def _held(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes]:
-        """Return, for each range of the file, its bytes up to the first byte that is not in the page cache."""
-        if not _NOWAIT:
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
-        found: list[bytes] = []
-        preadv, fd, buffer, buffers = os.preadv, self._fd, bytearray(), (bytearray(),)
-        for size, offset in zip(sizes, offsets, strict=True):
-            if size != len(buffer):
-                buffer = bytearray(size)
-                buffers = (buffer,)
-            try:
-                n_bytes = preadv(fd, buffers, offset, _NOWAIT)
-            except BlockingIOError:
-                n_bytes = 0
-            found.append(bytes(buffer) if n_bytes == size else bytes(buffer[:n_bytes]))
-        return found
+        return read_cached_each(self._fd, sizes, offsets)
 
     def pwrite(self, data: bytes, offset: int) -> None:
         with self._named:

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.files import filesystem
+from bookkeeper_twisted.storage.files import filesystem, page_cache
 from bookkeeper_twisted.storage.files.filesystem import RealFile, RealFileSystem
 from bookkeeper_twisted.storage.files.proc_files import mounted_device
 from bookkeeper_twisted.storage.index.index_file import connect
@@ -216,7 +216,7 @@ class ResidentTests(SynchronousTestCase):
         self.patch(os, "preadv", preadv)
         file = RealFileSystem().open(self.mktemp(), create=True)
         self.addCleanup(file.close)
-        gap = filesystem._GAP
+        gap = page_cache._GAP
         file.pread_resident_each([10, 10, 10, 10, 10], [0, 10, 30, 40 + gap, 51 + 2 * gap])
         self.assertEqual(reads, [0, 51 + 2 * gap])
         del reads[:]
