@@ -122,6 +122,7 @@ DOORS: dict[str, frozenset[str]] = {
     "security/sockets.py": frozenset({"os"}),
     "metadata/zookeeper/encryption.py": frozenset({"socket"}),
     "storage/files/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
+    "storage/files/page_cache.py": frozenset({"os"}),
     "storage/files/proc_files.py": frozenset({"os"}),
     "storage/files/disk_queue.py": frozenset({"mmap"}),
     "storage/files/kernel_context.py": frozenset({"mmap"}),

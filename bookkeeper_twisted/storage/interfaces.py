@@ -98,6 +98,9 @@ class IFileSystem(Interface):
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
         """Open an existing file for reading and writing; with ``create``, create a file, which must not exist yet.
 
+        On a read-only file system, an existing file can be read, and writes raise an error with ``EROFS``: an operating
+        system makes a file system read-only after an error of its disk, and its entries are read nevertheless.
+
         :param direct: whether reads and writes bypass the page cache, if the system can do that.  A read then makes the
             disk read only the blocks that it touches.  Offsets and sizes of writes must be multiples of 512.
         """

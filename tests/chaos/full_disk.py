@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -103,9 +104,7 @@ class Bookie:
 
     def is_read_only(self) -> bool:
         """What it says of itself."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/api/v1/bookie/state", timeout=20) as answer:
-            state = json.load(answer)
-        return bool(state["readOnly"])
+        return bool(self.answer("state")["readOnly"])
 
     def has_settled(self) -> bool:
         """Whether it has written all entries to the disk, or is read-only."""
@@ -115,9 +114,20 @@ class Bookie:
 
     def collect_garbage(self) -> None:
         """Force a run of the garbage collector."""
-        url = f"http://127.0.0.1:{self._http}/api/v1/bookie/gc"
-        with urllib.request.urlopen(urllib.request.Request(url, method="PUT", data=b"{}"), timeout=20) as answer:
-            answer.read()
+        self.answer("gc", "PUT")
+
+    def answer(self, page: str, method: str = "GET") -> dict[str, Any]:
+        """Return the JSON object that a ``page`` below ``/api/v1/bookie`` answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self._http}/api/v1/bookie/{page}", method=method)
+        request.data = b"{}" if method == "PUT" else None
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            text = answer.read()
+        return dict(json.loads(text)) if text.startswith(b"{") else {}
+
+    @property
+    def log(self) -> str:
+        """Its log so far."""
+        return self._log.read_text()
 
     def kill(self) -> None:
         """End it by a signal that it cannot catch."""

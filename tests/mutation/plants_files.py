@@ -23,6 +23,14 @@ PLANTS = (
         "error.filename = self.path", "pass", _FILES, where="_Named.__exit__",
     ),
     Plant(
+        "a file of a read-only disk cannot be read", "storage/files/filesystem.py",
+        "error.errno == errno.EROFS and not create", "False", _FILES, where="RealFileSystem.open",
+    ),
+    Plant(
+        "a write to a read-only disk is a bad descriptor", "storage/files/filesystem.py",
+        "error.errno == errno.EBADF and not self.is_writable", "False", _FILES, where="_Named.__exit__",
+    ),
+    Plant(
         "reserved blocks count for no process", "storage/files/proc_files.py",
         're.search(rb"^Uid:(\\s+\\d+){3}\\s+0$", status, re.M)', "False", _FILES, where="takes_reserved_blocks",
     ),
@@ -143,8 +151,8 @@ PLANTS = (
         _FILES, where="_BufferPool.borrowed",
     ),
     Plant(
-        "resident reads give what memory holds of them", "storage/files/filesystem.py",
-        "data if len(data) == size else None", "data", _FILES, where="RealFile.pread_resident",
+        "resident reads give what memory holds of them", "storage/files/page_cache.py",
+        "data if len(data) == size else None", "data", _FILES, where="read_cached",
     ),
     Plant(
         "a lock is shared", "storage/files/filesystem.py",
@@ -168,8 +176,12 @@ PLANTS = (
         "found.f_bavail * found.f_frsize", "found.f_bfree * found.f_frsize", _FILES, where="RealFileSystem.usage",
     ),
     Plant(
-        "what memory holds in part counts as held", "storage/files/filesystem.py",
+        "two threads read from the page cache into one buffer", "storage/files/page_cache.py",
+        "_spare.pop()", "_spare[0]", _FILES, where="_read",
+    ),
+    Plant(
+        "what memory holds in part counts as held", "storage/files/page_cache.py",
         "len(data) < stops[-1]", "False", ["tests.storage.files.test_filesystem"],
-        where="RealFile.pread_resident_each",
+        where="read_cached_each",
     ),
 )  # fmt: skip

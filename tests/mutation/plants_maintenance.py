@@ -325,11 +325,15 @@ PLANTS = (
     ),
     Plant(
         "damage that a compaction has found is marked before it is durable", "bookie/maintenance/known_damage.py",
-        "try:\n    await self.keep(directory, record)\n"
-        "finally:\n    self.marker.found([found])",
+        "await self.keep(directory, record)\nself.marker.found([found])",
         "self.marker.found([found])\nawait self.keep(directory, record)",
         ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_unreadable"],
         where="KnownDamage.join",
+    ),
+    Plant(
+        "a scrub ends where the disk takes no file of damage", "bookie/maintenance/known_damage.py",
+        "before, self._refused[number] = self._refused.get(number), error.errno", "raise",
+        ["tests.bookie.maintenance.test_scrubber"], where="KnownDamage.keep",
     ),
     Plant(
         "damage that a compaction has found is known to its process only", "bookie/maintenance/compactor.py",

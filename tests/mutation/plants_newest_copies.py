@@ -271,13 +271,13 @@ PLANTS = (
         "-(-end // BLOCK_ROWS)", "block + 1", _SCATTERED, where="_Flush.packed",
     ),
     Plant(
-        "ranges in any order are read by one call", "storage/files/filesystem.py",
+        "ranges in any order are read by one call", "storage/files/page_cache.py",
         "0 <= gap <= _GAP", "gap <= _GAP", ["tests.storage.files.test_filesystem"],
-        where="RealFile.pread_resident_each",
+        where="read_cached_each",
     ),
     Plant(
-        "ranges far from each other are read by one call", "storage/files/filesystem.py",
+        "ranges far from each other are read by one call", "storage/files/page_cache.py",
         "0 <= gap <= _GAP", "0 <= gap", ["tests.storage.files.test_filesystem"],
-        where="RealFile.pread_resident_each",
+        where="read_cached_each",
     ),
 )  # fmt: skip

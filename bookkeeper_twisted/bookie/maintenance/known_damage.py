@@ -32,6 +32,7 @@ class KnownDamage:
         self.marker = marker
         self._clock = clock
         self._metrics = metrics
+        self._refused: dict[int, int | None] = {}  # the errno of the last save, by the number, if it failed
         metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
 
     async def load(self, maintained: MaintainedDirectory | MaintainedJournal) -> None:
@@ -51,10 +52,20 @@ class KnownDamage:
     async def keep(self, maintained: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
         """Replace the known damage of a directory or journal by ``record``, in memory and on disk.
 
-        :raises OSError: the disk failed, or is full.
+        If the disk is full, read-only or has failed, the damage is known until the bookie ends; the log says so once.
+
+        :param maintained: the directory or journal.
         """
-        self.records[maintained.number] = record
-        await maintained.in_thread(save_record, maintained.fs, maintained.path, record)
+        number = maintained.number
+        self.records[number] = record
+        try:
+            await maintained.in_thread(save_record, maintained.fs, maintained.path, record)
+        except OSError as error:
+            before, self._refused[number] = self._refused.get(number), error.errno
+            if before != error.errno:
+                self._log.warn("what is known of damage is kept in memory alone: {error}", error=error)
+        else:
+            self._refused.pop(number, None)
 
     def report(self, found: Sequence[DamagedEntries]) -> None:
         """Log and count the damage ``found``."""
@@ -66,8 +77,6 @@ class KnownDamage:
         """Add the ``damage`` that a compaction has found in a ``directory``, unless it is known already.
 
         :raises StorageError: the index cannot be read.
-        :raises OSError: the disk failed or is full, so the damage is recorded in memory only.  The damaged ledger is
-            marked as underreplicated nevertheless.
         """
         await self.load(directory)
         now = int(self._clock.seconds())
@@ -80,7 +89,5 @@ class KnownDamage:
         if scrub is not None:
             scrub.record = record
         self.report([found])
-        try:
-            await self.keep(directory, record)
-        finally:
-            self.marker.found([found])
+        await self.keep(directory, record)
+        self.marker.found([found])

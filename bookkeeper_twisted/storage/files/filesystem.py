@@ -62,12 +62,16 @@ def _set_direct(fd: int) -> bool:
 
 
 class _Named:
-    """A context manager that adds the file's path to errors, because errors of calls with a file descriptor lack it."""
+    """A context manager that adds the file's path to errors, because errors of calls with a file descriptor lack it.
 
-    __slots__ = ("path",)
+    :ivar is_writable: False if the file system is read-only.  The error of a write says this then.
+    """
 
-    def __init__(self, path: str) -> None:
+    __slots__ = ("path", "is_writable")
+
+    def __init__(self, path: str, is_writable: bool = True) -> None:
         self.path = path
+        self.is_writable = is_writable
 
     def __enter__(self) -> None:
         """Do nothing: only the exit of the context has an effect, on errors."""
@@ -75,6 +79,8 @@ class _Named:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError) and error.filename is None:
             error.filename = self.path
+            if error.errno == errno.EBADF and not self.is_writable:
+                error.errno, error.strerror = errno.EROFS, os.strerror(errno.EROFS)
 
 
 def _has_no_inodes(directory: str) -> bool:
@@ -88,9 +94,9 @@ class RealFile:
 
     __slots__ = ("_fd", "_named")
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, is_writable: bool = True) -> None:
         self._fd = fd
-        self._named = _Named(path)
+        self._named = _Named(path, is_writable)
 
     @property
     def path(self) -> str:
@@ -217,10 +223,11 @@ class DirectFile(RealFile):
     __slots__ = ("_buffers", "_direct", "_refused")
 
     def __init__(
-        self, path: str, fd: int, buffers: _BufferPool, refused: Callable[[OSError], object] = lambda error: None
+        self, path: str, fd: int, buffers: _BufferPool, refused: Callable[[OSError], object] = lambda error: None,
+        is_writable: bool = True,
     ) -> None:  # fmt: skip
         """:param refused: called with the error if the system refuses direct I/O of this file."""
-        super().__init__(path, fd)
+        super().__init__(path, fd, is_writable)
         self._buffers = buffers
         self._refused = refused
         self._direct = True
@@ -349,18 +356,22 @@ class RealFileSystem:
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         # without O_NONBLOCK, opening a pipe would wait for a writer; for files the flag has no effect
         flags = self._access | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if create else 0)
+        is_writable = True
         try:
             fd = os.open(path, flags, PRIVATE_FILE)
         except OSError as error:
-            if error.errno == errno.ENOSPC and _has_no_inodes(os.path.dirname(os.path.abspath(path))):
-                error.strerror = NO_INODES
-            raise
+            if error.errno == errno.EROFS and not create:  # after an error of its disk, for example: it can be read
+                fd, is_writable = os.open(path, flags & ~os.O_RDWR), False
+            else:
+                if error.errno == errno.ENOSPC and _has_no_inodes(os.path.dirname(os.path.abspath(path))):
+                    error.strerror = NO_INODES
+                raise
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(errno.EINVAL, "Not a regular file", path)
         if direct and _set_direct(fd):
-            return DirectFile(path, fd, self._buffers, self._direct_refused)
-        return RealFile(path, fd)
+            return DirectFile(path, fd, self._buffers, self._direct_refused, is_writable)
+        return RealFile(path, fd, is_writable)
 
     def _direct_refused(self, error: OSError) -> None:
         report, self._report = self._report, None

@@ -3,6 +3,7 @@
 import errno
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance import maintained
@@ -107,6 +108,18 @@ class ScrubberTests(ScrubberCase):
         self.disk = self.disk.crash(())
         self.start()
         self.assertEqual(sorted(mark[0] for mark in self.life.locks.marks), [1, 2, 3, 4])
+
+    def test_read_only_disk(self) -> None:
+        """A pass goes on where the disk takes no file of damage, which is known and marked; the log says so once."""
+        self.flip()
+        self.disk.fail(errno.EROFS, when=lambda op: FINDINGS in op.path and op.name == "create", times=9)
+        with capturedLogs() as events:
+            for passes in (1, 2):
+                self.assertEqual((self.scrub(), self.scrubber.state.passes), ([(3, 0, 2)], passes))
+        self.assertEqual(self.scrubber.state.failures, 0)
+        self.assertEqual({mark[0] for mark in self.life.locks.marks}, {3})
+        texts = [formatEvent(event) for event in events]
+        self.assertEqual(len([text for text in texts if "what is known of damage is kept in memory alone" in text]), 1)
 
     def test_not_marked_after_the_stop(self) -> None:
         """A bookie that is stopped tries no more to mark."""
@@ -459,4 +472,4 @@ class CompactionTests(ScrubberCase):
         self.disk.fail(errno.ENOSPC, when=lambda op: FINDINGS in op.path and op.name == "pwrite", times=5)
         self.life.collect()
         self.assertEqual((self.found, [mark[0] for mark in self.life.locks.marks]), ([3], [3]))
-        self.assertEqual(self.life.maintenance.collector.state.failures, 1)
+        self.assertEqual(self.life.maintenance.collector.state.failures, 0)

@@ -70,6 +70,40 @@ class NotAFileTests(SynchronousTestCase):
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
 
+class ReadOnlyTests(SynchronousTestCase):
+    """Disks that the kernel has made read-only."""
+
+    def setUp(self) -> None:
+        self.path = os.path.abspath(self.mktemp())
+        with open(self.path, "wb") as file:
+            file.write(b"entries".ljust(4096))
+        real_open = os.open
+
+        def opened(path: str, flags: int, *more: int) -> int:
+            if flags & (os.O_RDWR | os.O_CREAT):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+            return real_open(path, flags, *more)
+
+        self.patch(os, "open", opened)
+
+    def test_read(self) -> None:
+        """What such a disk has is read, through the page cache or past it."""
+        for direct in (False, True):
+            file = RealFileSystem().open(self.path, direct=direct)
+            self.addCleanup(file.close)
+            self.assertEqual(file.pread(7, 0), b"entries")
+
+    def test_writes(self) -> None:
+        """A write says why it is refused, and of which file; a new file is refused as before."""
+        for direct in (False, True):
+            file = RealFileSystem().open(self.path, direct=direct)
+            self.addCleanup(file.close)
+            error = self.assertRaises(OSError, file.pwrite, bytes(512), 0)
+            self.assertEqual(str(error), f"[Errno 30] Read-only file system: {self.path!r}")
+        error = self.assertRaises(OSError, RealFileSystem().open, self.path + "1", create=True)
+        self.assertEqual(error.errno, errno.EROFS)
+
+
 class InodeTests(SynchronousTestCase):
     """Disks that can have no more files."""
 
@@ -203,6 +237,27 @@ class ResidentTests(SynchronousTestCase):
             self.assertEqual(file.pread_resident(5000, 100), data[100:5100])
         except OSError as e:
             self.assertEqual(e.errno, errno.EOPNOTSUPP)
+
+    def test_two_threads(self) -> None:
+        """A read that another thread makes meanwhile does not change the bytes of the first one."""
+        path, real = os.path.abspath(self.mktemp()), os.preadv
+        file = RealFileSystem().open(path, create=True)
+        self.addCleanup(file.close)
+        file.pwrite(b"1" * 100 + b"2" * 100, 0)
+        others: list[bytes | None] = []
+
+        def preadv(fd: int, buffers: Sequence[bytearray], offset: int, flags: int) -> int:
+            n_bytes = real(fd, buffers, offset, flags)
+            if not others:
+                others.append(None)
+                others[0] = file.pread_resident(100, 100)
+            return n_bytes
+
+        for _ in range(2):
+            del others[:]
+            self.patch(os, "preadv", preadv)
+            self.assertEqual((file.pread_resident(100, 0), others), (b"1" * 100, [b"2" * 100]))
+            self.patch(os, "preadv", real)
 
     def test_near_ranges(self) -> None:
         """Ranges with small gaps between them are read by one call, ranges with large gaps by several."""

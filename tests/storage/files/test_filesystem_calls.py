@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -329,7 +330,9 @@ class PartialTransferTests(SynchronousTestCase):
     def _files(self) -> list[RealFile]:
         """Fresh files of both kinds."""
         files: list[RealFile] = []
-        for number, kind in enumerate((RealFile, lambda path, fd: DirectFile(path, fd, _BufferPool()))):
+        kinds: list[Callable[[str, int], RealFile]]
+        kinds = [RealFile, lambda path, fd: DirectFile(path, fd, _BufferPool())]
+        for number, kind in enumerate(kinds):
             path = f"{self.path}{number}"
             files.append(kind(path, os.open(path, os.O_RDWR | os.O_CREAT)))
             self.addCleanup(files[-1].close)
