@@ -28,10 +28,11 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
 
     def _safety(self) -> None:
         fine, wrong = {"safe": True, "text": "all bookies are there"}, {"safe": False, "text": "no auditor is elected"}
-        lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "bookies": ["b:1"]} for number in (0, 1))
-        doubtful = lost | {"doubtful": 2}
+        lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "promised": number, "bookies": ["b:1"]}
+                      for number in (0, 1))  # fmt: skip
+        doubtful, fewer = lost | {"doubtful": 2}, last | {"promised": 0}
         risk = "the loss of one bookie would lose entries of 2 ledgers"
-        for facts, found, said in (
+        cases: list[tuple[list[Any], list[Any], str]] = [
             ([fine], [], "yes"),
             ([fine], [last, last], f"NO: {risk}"),
             ([fine, wrong], [], "NO: no auditor is elected"),
@@ -40,9 +41,18 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             ([fine], [doubtful],
              "NO: 1 ledger may have entries without a replica left: all are on bookies that are gone, that do not "
              "answer, or that marks name and that may have them"),
-        ):
-            self.given({"work": None, "cluster": {**CLUSTER, "safe": facts}},
-                       **{"ledgers?": {"ledgers": found, "undecoded": [], "scanned": 9, "next": None}})  # fmt: skip
+            ([fine], [fewer],
+             "NO: 1 ledger may have entries without a replica left: an acknowledgement promises none on the bookies "
+             "that are left; the loss of one bookie would lose entries of 1 ledger"),
+            ([fine], [5, 6],
+             "not known: entries of 2 ledgers may have one replica alone, such as of ledger 5, 6: their ack quorum "
+             "promises no more"),
+        ]  # fmt: skip
+        for facts, found, said in cases:
+            rows = [each for each in found if isinstance(each, dict)]
+            unpromised = [each for each in found if each not in rows]
+            answer = {"ledgers": rows, "undecoded": [], "unpromised": unpromised, "scanned": 9, "next": None}
+            self.given({"work": None, "cluster": {**CLUSTER, "safe": facts}}, **{"ledgers?": answer})
             self.visit.home()
             question = "Is the cluster safe to lose one more bookie?"
             before = "NO: no auditor is elected" if wrong in facts else "not known before all ledgers are looked at"
@@ -52,7 +62,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             scan = self.visit.wait("#scan", "9, all of them")
             self.assertIn(f"without a replica left\n{found.count(lost)}\n", f"{scan}\n")
             self.assertEqual("0, perhaps 2" in scan, doubtful in found)
-            self.assertIn(f"one more loss would lose entries\n{found.count(last)}\n", f"{scan}\n")
+            self.assertIn(f"one more loss would lose entries\n{found.count(last) + found.count(fewer)}\n", f"{scan}\n")
             self.visit.driver.execute_script("location.hash = '#/'")
             self.visit.wait("main table", f"{question} {said}, as the ledgers were at ")
         self.given({"work": None, "cluster": {**CLUSTER, "safe": [fine]}},
@@ -73,12 +83,14 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.visit.wait("main table", "Is the cluster safe to lose one more bookie?")
             self.visit.driver.execute_script("location.hash = '#/safety'")
             self.visit.until(partial(self._has_asked, asked), "request")
-        row = {"id": 7, "state": "CLOSED", "replicas": 1, "bookies": ["b:1"]}
+        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"]}
         for number, said in (
             (0, "not known before all ledgers are looked at"),
             (1, "NO: the loss of one bookie would lose entries of 1 ledger"),
         ):  # fmt: skip
-            found = json.dumps({"ledgers": [row], "undecoded": [], "scanned": 9, "next": None})
+            found = json.dumps(
+                {"ledgers": [row], "undecoded": [], "unpromised": [], "scanned": 9, "next": None}
+            )
             self.visit.driver.execute_async_script(
                 "window.asked[arguments[0]](new Response(arguments[1])); setTimeout(arguments[2], 200)", number, found
             )

@@ -325,8 +325,8 @@ PLANTS = (
         where="ConsoleFeed.make_room",
     ),
     Plant(
-        "an empty ledger is at risk", _LEDGERS, "not is_empty(metadata) and live_replicas(metadata, registered) <= 1",
-        "live_replicas(metadata, registered) <= 1", _SEARCHED, where="LedgerFilter.fits",
+        "an empty ledger is at risk", _LEDGERS, "live <= 1 and not is_empty(metadata)", "live <= 1", _SEARCHED,
+        where="LedgerPages._ledgers",
     ),
     Plant(
         "write sets without entries count", "http/console/replicas.py",

@@ -32,7 +32,7 @@ from ..cluster_api import Connect, or_not_found
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
 from .marked_ledgers import mark_reason, present_locks, says_lost, unmarked_reason
-from .replicas import compared, is_empty, judged, live_replicas
+from .replicas import compared, is_empty, judged, live_replicas, promised_replicas
 from .sources import exact
 
 SCANNED = 500
@@ -82,11 +82,10 @@ class LedgerFilter:
             request.parameters.get("key", ""), request.parameters.get("value", ""), request.flag("at_risk"),
         )  # fmt: skip
 
-    def fits(self, metadata: LedgerMetadata, registered: frozenset[str]) -> bool:
-        """Test whether a ledger fulfils the conditions.
+    def fits(self, metadata: LedgerMetadata) -> bool:
+        """Test whether a ledger fulfils the conditions, all but ``at_risk``.
 
         :param metadata: metadata of the ledger.
-        :param registered: ids of the registered bookies whose replicas count: they answer, and no mark names them.
         """
         if self.bookie and self.bookie not in metadata.bookies:
             return False
@@ -96,7 +95,7 @@ class LedgerFilter:
             values = [metadata.custom_metadata.get(self.key)] if self.key else metadata.custom_metadata.values()
             if not any(each is not None and _text(each).startswith(self.value) for each in values):
                 return False
-        return not self.at_risk or (not is_empty(metadata) and live_replicas(metadata, registered) <= 1)
+        return True
 
 
 @attrs.frozen
@@ -159,7 +158,9 @@ class LedgerPages:
     async def _ledgers(self, request: ApiRequest) -> Answer:
         """Answer with the next ledgers that fulfil the conditions; ``next`` is null after the last ledger.
 
-        A ledger whose metadata cannot be decoded may fulfil them or not: ``undecoded`` has the ids of these.
+        A ledger whose metadata cannot be decoded may fulfil them or not: ``undecoded`` has the ids of these.  In a
+        search for ledgers at risk, ``unpromised`` has the ids of those that are at risk unless more bookies have their
+        entries than the ack quorum promises.
         """
         after, wanted = request.number("after", -1), LedgerFilter.of(request)
         admin = await self._connect()
@@ -168,19 +169,26 @@ class LedgerPages:
         scan = await self._scan(admin, after)
         ids, found = scan.ids, scan.found
         missing = await self._missing(admin, ids)
-        rows, last = [], after
+        rows: list[Mapping[str, object]] = []
+        unpromised, last = [], after
         for ledger_id in ids:
             last = ledger_id
-            present = answering - missing.get(ledger_id, frozenset())
-            if ledger_id in found and wanted.fits(found[ledger_id], present):
-                rows.append(_row(ledger_id, found[ledger_id], present, registered))
+            if ledger_id not in found or not wanted.fits(found[ledger_id]):
+                continue
+            metadata, present = found[ledger_id], answering - missing.get(ledger_id, frozenset())
+            live = live_replicas(metadata, present)
+            if not wanted.at_risk or (live <= 1 and not is_empty(metadata)):
+                rows.append(_row(ledger_id, metadata, present, registered))
                 if len(rows) == ROWS:
                     break
+            elif promised_replicas(metadata, live) <= 1 and not is_empty(metadata):
+                unpromised.append(ledger_id)
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
         scanned = ids.index(last) + 1 if ids else 0
         unknown = [each for each in scan.undecoded if each <= last]
         following = None if is_end else last
-        return json_answer(exact({"ledgers": rows, "undecoded": unknown, "scanned": scanned, "next": following}))
+        answer = {"ledgers": rows, "undecoded": unknown, "unpromised": unpromised, "scanned": scanned}
+        return json_answer(exact({**answer, "next": following}))
 
     @routed(
         Route("GET", "/api/v1/console/ledger_groups",
@@ -369,7 +377,8 @@ def _row(
         "id": ledger_id, "state": metadata.state.name, "length": metadata.length, "last": metadata.last_entry_id,
         "ensemble": metadata.ensemble_size, "writeQuorum": metadata.write_quorum_size,
         "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
-        "replicas": replicas, "doubtful": live_replicas(metadata, registered) - replicas,
+        "replicas": replicas, "promised": promised_replicas(metadata, replicas),
+        "doubtful": live_replicas(metadata, registered) - replicas,
         "bookies": list(metadata.segments[-1].bookies),
         "custom": {key: _cut(_text(value)) for key, value in metadata.custom_metadata.items()},
     }  # fmt: skip

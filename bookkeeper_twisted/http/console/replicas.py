@@ -44,6 +44,18 @@ def live_replicas(metadata: LedgerMetadata, registered: Collection[str]) -> int:
     )
 
 
+def promised_replicas(metadata: LedgerMetadata, live: int) -> int:
+    """Return how many replicas an acknowledged entry of a ledger has at least.
+
+    An entry is acknowledged when the bookies of an ack quorum have it; the other bookies of its write set may lack it,
+    as after a restart while the ensemble did not change.
+
+    :param metadata: metadata of the ledger.
+    :param live: the number of bookies of the entry's write set that are left.
+    """
+    return max(live - (metadata.write_quorum_size - metadata.ack_quorum_size), 0)
+
+
 def is_empty(metadata: LedgerMetadata) -> bool:
     """Test whether a ledger has no entry and never gets one.
 

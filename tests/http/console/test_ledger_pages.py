@@ -51,6 +51,22 @@ class SearchTests(ConsoleClusterCase):
         self.result(self.cluster.stop_bookie(self.bookies_of(ledger_id)[0]))
         self.assertEqual(self.ids("at_risk=true"), [ledger_id])
 
+    def test_unpromised(self) -> None:
+        """Of a ledger with two live bookies, one may lack entries if an acknowledgement is that of one bookie alone."""
+        writer = self.result(self.client.create_ledger(3, 2, 1))
+        self.result(writer.append(b"x"))
+        self.result(writer.close())
+        empty = self.result(self.client.create_ledger(3, 2, 1))
+        self.result(empty.close())
+        self.ledger(b"x")
+        answer = self.json("ledgers?at_risk=true")
+        self.assertEqual((answer["ledgers"], answer["unpromised"]), ([], [writer.ledger_id]))
+        self.assertEqual(self.json("ledgers")["unpromised"], [])
+        self.assertEqual([row["promised"] for row in self.json("ledgers")["ledgers"]], [1, 1, 2])
+        self.result(self.cluster.stop_bookie(self.bookies_of(writer.ledger_id)[0]))
+        row = self.json("ledgers?at_risk=true")["ledgers"][0]
+        self.assertEqual((row["id"], row["replicas"], row["promised"]), (writer.ledger_id, 1, 0))
+
     def test_silent_is_at_risk(self) -> None:
         """The replicas of a bookie that is registered but does not answer are not left."""
         ledger_id = self.ledger(b"x", b"y", b"z")

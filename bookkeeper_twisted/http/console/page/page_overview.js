@@ -8,11 +8,21 @@ import {
 import { LongTable } from "/console/table.js";
 
 /** What the page has found when it last looked through all ledgers. */
-let scan = { end: 0, lost: 0, doubtful: 0, risky: 0, undecoded: [], failure: "" };
+const nothing = { end: 0, lost: 0, doubtful: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "" };
+let scan = nothing;
 
 const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "ledgers"}`;
 
 const DOUBTFUL = "that are gone, that do not answer, or that marks name and that may have them";
+
+const FEWER = "an acknowledgement promises none on the bookies that are left";
+
+/** Ledgers of which an acknowledgement promises one replica alone. */
+function unpromised(ids) {
+  if (!ids.length) return "";
+  const them = `entries of ${ledgersOf(ids.length)} may have one replica alone, such as of ledger ${ids.slice(0, 5).join(", ")}`;
+  return `${them}: their ack quorum promises no more`;
+}
 
 /** Whether the cluster can lose one more bookie, by bookies, marks and what is known of ledgers: [class, text]. */
 function verdictOf(facts) {
@@ -21,9 +31,11 @@ function verdictOf(facts) {
     against.unshift(`the loss of one bookie would lose entries of ${ledgersOf(scan.risky)}`);
   if (scan.doubtful)
     against.unshift(`${ledgersOf(scan.doubtful)} may have entries without a replica left: all are on bookies ${DOUBTFUL}`);
+  if (scan.fewer)
+    against.unshift(`${ledgersOf(scan.fewer)} may have entries without a replica left: ${FEWER}`);
   if (scan.lost)
     against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
-  const unjudged = undecoded(scan.undecoded);
+  const unjudged = [undecoded(scan.undecoded), unpromised(scan.unpromised)].filter(Boolean).join("; ");
   if (against.length) return ["bad", `NO: ${[...against, unjudged].filter(Boolean).join("; ")}`];
   if (scan.failure) return ["warn", `not known, as the ledgers cannot be read: ${scan.failure}`];
   if (unjudged) return ["warn", `not known: ${unjudged}`];
@@ -260,6 +272,7 @@ const AT_RISK = [
   ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
   ["state", (row) => row.state],
   ["replicas left", (row) => replicas(row), true],
+  ["that an acknowledgement promises", (row) => row.promised, true],
   ["bookies", (row) => row.bookies.join(", ")],
 ];
 
@@ -267,7 +280,7 @@ async function scanLedgers(found, show) {
   const rows = { lost: [], doubtful: [], risky: [] };
   let after = -1,
     scanned = 0;
-  const own = { end: 0, lost: 0, doubtful: 0, risky: 0, undecoded: [], failure: "" };
+  const own = { ...nothing, unpromised: [], undecoded: [] };
   scan = own; // an answer to an earlier look may still be on its way
   while (after !== null && found.isConnected) {
     let answer;
@@ -281,9 +294,11 @@ async function scanLedgers(found, show) {
     for (const row of answer.ledgers) {
       const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : "lost";
       own[kind] += 1;
+      if (row.replicas && !row.promised) own.fewer += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
     own.undecoded.push(...answer.undecoded);
+    own.unpromised.push(...answer.unpromised);
     scanned += answer.scanned;
     after = answer.next;
     if (after === null) own.end = Date.now() / 1000;
@@ -295,6 +310,7 @@ async function scanLedgers(found, show) {
         ["without a replica left", shown(own.lost)],
         [`on bookies alone ${DOUBTFUL}`, shown(own.doubtful)],
         ["one more loss would lose entries", shown(own.risky)],
+        ["it might, as the ack quorum promises one replica alone", shown(own.unpromised.length)],
         ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
