@@ -32,7 +32,7 @@ from .interfaces import IStorageExecutor
 
 QUEUE = "its turn in the queue of the journal"
 SYNC = "the write and the sync of the journal"
-LOOP = "the event loop, which was busy"
+LOOP = "the event loop, which was busy, or waited for a processor"
 HELD = "the journal's file system, which held up the write"
 """The log says with one of these texts what a slow add has waited for."""
 

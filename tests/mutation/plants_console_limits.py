@@ -142,7 +142,7 @@ PLANTS = (
     ),
     Plant(
         "a stopped process counts as a busy one", _SLOW,
-        "self._worked() - self._worked_before < (now - self._due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
+        "self._worked() - self._worked_before < (now - due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
     ),
     Plant(
         "CPU time from before the delay hides a stop", _SLOW,

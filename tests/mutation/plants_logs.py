@@ -13,6 +13,18 @@ _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant(
+        "a step of the clock is a standstill", "bookie/requests/slow_requests.py",
+        "self._call.getTime()", "self._worked_before", _SLOW_TESTS, where="LoopWatch._delay",
+    ),
+    Plant(
+        "a wait for a processor is a stop", "bookie/requests/slow_requests.py",
+        "int(found[1]) / 1e9 if len(found) == 3 else 0.0", "0.0", _SLOW_TESTS, where="processor_seconds",
+    ),
+    Plant(
+        "a standstill that is over hides a client that does not read", "http/console/diagnosis.py",
+        "not held_up or is_unread", "not held_up", ["tests.http.console.test_diagnosis"], where="bottleneck",
+    ),
+    Plant(
         "a read behind many others waits for the disk", _READS,
         "ReadTimes(took + waited, 0.0) if is_disk else ReadTimes(took, waited)", "ReadTimes(took + waited, 0.0)",
         _SLOW_TESTS, where="DiskReads._measure",

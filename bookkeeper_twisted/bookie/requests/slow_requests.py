@@ -12,6 +12,7 @@ from twisted.logger import Logger
 
 from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
+from ...storage.files.proc_files import content_of
 from ..group_commit import HELD, LOOP
 from ..interfaces import ReadTimes
 
@@ -68,11 +69,20 @@ def cause_of_read(times: ReadTimes | None) -> str:
     return THREAD if times.for_thread > times.on_disk else DISK
 
 
+def processor_seconds() -> float:
+    """Return the CPU time that this process has used, and for which its main thread has waited, in seconds.
+
+    On a host with too few processors, a process that is ready to run waits for one; Linux counts this time.
+    """
+    found = content_of("/proc/self/schedstat").split()
+    return time.process_time() + (int(found[1]) / 1e9 if len(found) == 3 else 0.0)
+
+
 class LoopDelay(NamedTuple):
     """A time in which the reactor was held up.
 
     :ivar start, end: seconds of the reactor's clock.
-    :ivar is_stop: whether the process used CPU time in less than half of this time.
+    :ivar is_stop: whether the process used CPU time, or waited for it, in less than half of this time.
     """
 
     start: float
@@ -84,20 +94,19 @@ class LoopWatch:
     """A timer that records when it fired late, and by how many seconds, because the reactor was held up.
 
     The timer fires late if another call of the reactor takes long, or if the process was stopped or got no CPU time.
-    The CPU time that the process used meanwhile tells one from the other: a system call that does not return, such as a
-    write to a frozen file system, uses none.
+    The CPU time that the process used or waited for meanwhile tells one from the other: a system call that does not
+    return, such as a write to a frozen file system, uses none.
 
     :param clock: the reactor.
-    :param worked: returns the CPU time that the process has used, in seconds.
+    :param worked: returns the CPU time that the process has used, and for which it has waited, in seconds.
     :ivar long: the newest delays of at least :data:`LONG_DELAY`, in the order of their ends.
     """
 
-    def __init__(self, clock: IReactorTime, worked: Callable[[], float] = time.process_time) -> None:
+    def __init__(self, clock: IReactorTime, worked: Callable[[], float] = processor_seconds) -> None:
         self._clock = clock
         self._worked = worked
         self._late: deque[LoopDelay] = deque(maxlen=_KEPT)
         self.long: deque[LoopDelay] = deque(maxlen=_KEPT)
-        self._due = 0.0
         self._worked_before = 0.0
         self._call: IDelayedCall | None = None
 
@@ -105,7 +114,6 @@ class LoopWatch:
         """Start the timer, unless it is running."""
         if self._call is None:
             self._worked_before = self._worked()
-            self._due = self._clock.seconds() + PERIOD
             self._call = self._clock.callLater(PERIOD, self._tick)
 
     def stop(self) -> None:
@@ -126,11 +134,14 @@ class LoopWatch:
         self.start()
 
     def _delay(self) -> LoopDelay | None:
-        """Return the delay of the timer if it is late now, else None."""
-        now = self._clock.seconds()
-        if now - self._due <= _TOLERANCE:
+        """Return the delay of the timer if it is late now, or None if it is not, or does not run."""
+        if self._call is None:
             return None
-        return LoopDelay(self._due, now, self._worked() - self._worked_before < (now - self._due) / 2)
+        # The time of the call moves if the clock of the system is set: a step of the clock is no delay.
+        now, due = self._clock.seconds(), self._call.getTime()
+        if now - due <= _TOLERANCE:
+            return None
+        return LoopDelay(due, now, self._worked() - self._worked_before < (now - due) / 2)
 
     def late_since(self, began: float) -> tuple[float, float]:
         """Return for how many seconds the reactor was held up since ``began``, as far as the timer has noticed it.
@@ -139,7 +150,7 @@ class LoopWatch:
         :returns: the seconds in all, and those of the delays in which the process used little CPU time.
         """
         late = stopped = 0.0
-        present = self._delay() if self._call is not None else None
+        present = self._delay()
         for delay in (*(() if present is None else (present,)), *reversed(self._late)):
             if delay.end <= began:
                 break

@@ -90,7 +90,8 @@ def bottleneck(
     :param now: the time in seconds since the epoch.
     :param threshold: the value of ``slowRequestThresholdMs``.  If it is 0 or empty, no slow requests are recorded.  The
         cause is then derived from the mean times of the journal groups.
-    :param peer: the client that delays its replies most; if no request is slow, the network to it may be the cause.
+    :param peer: the client that delays its replies most at present; if no request is slow, it, or the network to it,
+        may be the cause.
     :param waits: what requests wait for at present.
     :param delays: times in which the event loop was held up.  Requests that arrived meanwhile are not among the slow
         ones, so the longest delay is the cause if there are no slow requests.
@@ -104,28 +105,34 @@ def bottleneck(
     queue, write = _mean([group.waited for group in newest]), _mean([group.written for group in newest])
     sync = _mean([group.synced for group in newest if group.synced is not None])
     is_recorded, network = threshold not in ("", "0"), _network(peer)
+    is_unread = peer is not None and peer.stalled >= _STALLED
     recorded = _recorded(threshold) if is_recorded else _UNRECORDED
-    present = _present(waits)
+    present, held_up = _present(waits), [delay for delay in delays if now - delay.end <= WINDOW]
     if present is not None:
         cause = _CAUSES[present.waited_for]
         text = f"the {cause}: {_described(present)}"
     elif seconds:
         cause, waited_for = _longest(seconds)
         text = f"the {cause}: slow requests waited longest for {waited_for}"
-    elif held_up := [delay for delay in delays if now - delay.end <= WINDOW]:
+    elif network and (not held_up or is_unread):
+        before = f"{_of_longest(held_up)[1]}; " if held_up else ""
+        cause, text = "network", f"the network: {network}; in this bookie: {before}{recorded}"
+    elif held_up:
         cause, text = _of_longest(held_up)
         text += f"; besides, {recorded}"
-    elif network:
-        cause, text = "network", f"the network: {network}; in this bookie: {recorded}"
     elif not is_recorded:
-        on_disk = (write or 0.0) + (sync or 0.0)
-        cause = "none" if queue is None else "queue" if queue > on_disk else "disk"
-        text = recorded
-        if queue is not None:
-            text += f"; of an add, most is {'the queue' if cause == 'queue' else 'the disk'} of the journal"
+        cause, text = _of_journal(queue, (write or 0.0) + (sync or 0.0))
     else:
         cause, text = "none", f"nothing in this bookie: {recorded}, and no client is far away or does not read"
     return Bottleneck(cause, text, seconds, queue, write, sync)
+
+
+def _of_journal(queue: float | None, on_disk: float) -> tuple[str, str]:
+    """Return the cause by the mean times of the journal groups, if no request is recorded as slow."""
+    if queue is None:
+        return "none", _UNRECORDED
+    cause, what = ("queue", "the queue") if queue > on_disk else ("disk", "the disk")
+    return cause, f"{_UNRECORDED}; of an add, most is {what} of the journal"
 
 
 def _present(waits: Iterable[PresentWait]) -> PresentWait | None:

@@ -1,5 +1,6 @@
 """Lines of the log about requests that take long."""
 
+import time
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -8,7 +9,8 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
-from bookkeeper_twisted.bookie.requests.slow_requests import STOPPED, THREAD, LoopWatch, SlowRequests
+from bookkeeper_twisted.bookie.requests import slow_requests
+from bookkeeper_twisted.bookie.requests.slow_requests import PERIOD, STOPPED, THREAD, LoopWatch, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
@@ -230,6 +232,25 @@ class SlowRequestTests(SynchronousTestCase):
         self.worked += 1.0
         self.assertEqual([round(each, 6) for each in watch.late_since(clock.seconds() - 1.0)], [1.0, 0.0])
         watch.stop()
+
+    def test_clock_step(self) -> None:
+        """If the clock of the system is set, and the calls of the reactor with it, nothing was held up."""
+        watch, clock = LoopWatch(self.rig.clock, lambda: 0.0), self.rig.clock
+        watch.start()
+        self.addCleanup(watch.stop)
+        (call,) = [each for each in clock.getDelayedCalls() if each is watch._call]
+        clock.rightNow += 7200.0
+        call.reset(PERIOD)
+        clock.advance(PERIOD)
+        self.assertEqual((watch.late_since(0.0), list(watch.long)), ((0.0, 0.0), []))
+
+    def test_waiting_for_a_processor(self) -> None:
+        """Time in which the main thread was ready to run counts like CPU time, where the system counts it."""
+        before = time.process_time()
+        for content, waited in ((b"7000000000 2000000000 9\n", 2.0), (b"", 0.0)):
+            self.patch(slow_requests, "content_of", lambda path, content=content: content)
+            found = slow_requests.processor_seconds() - waited
+            self.assertTrue(before <= found <= time.process_time(), found)
 
     def test_long_ago(self) -> None:
         """A request does not wait for a delay of the event loop that was over before the request came."""

@@ -112,6 +112,9 @@ class BottleneckTests(SynchronousTestCase):
             self.assertEqual(found.cause, cause)
             self.assertIn(said, found.text)
         self.assertEqual(bottleneck((), [slow(DISK)], NOW, "200", None, (), [stop]).cause, "disk")
+        unread = bottleneck((), (), NOW, "200", PeerDelay("c:1", 6.0, 0.2), (), [stop])
+        self.assertEqual(unread.cause, "network", "what lasts comes before what is over")
+        self.assertIn("for 6 s; in this bookie: the system: until 00:26:38 UTC, for 3.2 s", unread.text)
 
     def test_network(self) -> None:
         """If no request is slow, a client that does not read, or is far away, is named; slow requests come first."""
