@@ -92,6 +92,17 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(growth[1], 0.0)
         self.stop()
 
+    def test_growth_of_a_lost_journal(self) -> None:
+        """A disk that cannot be read for some time was not empty, so that it seems to grow when it is back."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        for is_lost in (True, True, False):
+            self.disks.by_path["j"] = None if is_lost else (10, 4)
+            for _ in range(4):
+                self.check(50)
+                self.wait(590)
+        self.assertEqual([each.growth for each in self.measured(journals=True)], [0.0])
+
     def test_gone(self) -> None:
         """A directory that is gone, empty or unreadable is measured as the reason; the others have their numbers."""
         self.disks.by_path |= {"a": None, "j": None}
