@@ -16,10 +16,16 @@ from ..codec.digest import Digester
 from ..codec.metadata_formats import Cookie
 from ..config.client import ClientConfig
 from ..config.metadata import MetadataConfig
-from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
+from ..errors import (
+    BookKeeperError,
+    IncorrectParameterError,
+    MetadataSerializationError,
+    UnexpectedConditionError,
+)
 from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, IMetadataDriver, Versioned
 from ..metadata.registered import registered_bookies
+from ..metadata.undecoded import UndecodedLedgers, undecoded_text
 from ..model import BookieServiceInfo, Entry, LedgerMetadata, check_bookie_id
 from ..shared_result import SharedResult
 from .bookkeeper import BookKeeper
@@ -110,20 +116,28 @@ class BookKeeperAdmin:
 
     # ---- ledgers -------------------------------------------------------------------------------------
 
-    async def ledgers(self, bookie_id: str | None = None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
+    async def ledgers(
+        self, bookie_id: str | None = None, undecoded: UndecodedLedgers | None = None
+    ) -> AsyncIterator[tuple[int, LedgerMetadata]]:
         """Iterate over ledgers in ascending order of their ids; yield the id and the metadata of each.
 
-        A ledger that is deleted during the iteration may be left out.
+        A ledger that is deleted during the iteration may be left out.  A ledger whose metadata cannot be decoded is
+        left out, too, whatever bookies it has.
 
         :param bookie_id: if given, only ledgers whose ensembles name this bookie.
+        :param undecoded: gets the ledgers whose metadata cannot be decoded; None to have them raise an error at the
+            end.
+        :raises bookkeeper_twisted.errors.MetadataSerializationError: all other ledgers were yielded, but the metadata
+            of some cannot be decoded, and ``undecoded`` is None.
         """
+        left_out = UndecodedLedgers() if undecoded is None else undecoded
         async for ledger_id in self.client.list_ledgers():
-            try:
-                metadata = (await self._ledgers.read(ledger_id)).value
-            except NoSuchLedgerMetadataError:
-                continue
-            if bookie_id is None or any(bookie_id in segment.bookies for segment in metadata.segments):
+            metadata = await left_out.read(self._ledgers, ledger_id)
+            if metadata is not None and (bookie_id is None or bookie_id in metadata.bookies):
                 yield ledger_id, metadata
+        if undecoded is None and left_out.ids:
+            text = undecoded_text(left_out.ids, "cannot be listed")
+            raise MetadataSerializationError(f"{text}; the first: {left_out.reason}")
 
     async def inspect(self, ledger_id: int) -> LedgerReport:
         """Report the metadata of a ledger, the bookies of its ensembles, and which of these bookies are not registered.

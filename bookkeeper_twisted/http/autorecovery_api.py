@@ -240,9 +240,7 @@ class AutorecoveryApi:
             return
         if remaining.undecoded:
             failure = f"{unjudged(remaining.undecoded)}; no other ledger needs it, and its cookie is not deleted"
-            self._log.error("{name}: {reason}", name=name, reason=failure)
-            self.operations[name].advice = "repair or delete the ledgers first"
-            self._keep(self.operations[name], failure)
+            self._keep_undecoded(self.operations[name], failure)
             return
         if delete:
             await client.delete_cookie(bookie_id)
@@ -299,13 +297,18 @@ class AutorecoveryApi:
         await for_each(recovery.plan(), recover, _LEDGERS_AT_ONCE)
         if not operation.recovered + operation.failed and (unknown := await recovery.unknown(())):
             operation.note_of_end = f"no ledger names {', '.join(unknown)}, and there is no cookie: mistyped?"
-        if delete and not operation.failed:
+        left_out = recovery.unjudged()
+        if delete and not operation.failed and not left_out:
             await recovery.forget()
         self._log.info(
             "{name} has ended: {recovered} ledgers recovered, {failed} failed{note}", name=name,
             recovered=operation.recovered, failed=operation.failed,
             note=operation.note_of_end and f"; {operation.note_of_end}",
         )  # fmt: skip
+        if left_out:
+            rest = f"{operation.failed} more could not be recovered, the first: {operation.note_of_end}"
+            others = rest if operation.failed else "all others are recovered"
+            self._keep_undecoded(operation, f"{left_out}; {others}{'; no cookie is deleted' if delete else ''}")
 
     @routed(
         Route("GET", _PROGRESS,
@@ -342,6 +345,13 @@ class AutorecoveryApi:
         ended = [each for each in self.operations.values() if each.ended is not None]
         for oldest in [each.name for each in ended if bool(each.failure) is bool(failure)][:-_MOST_ENDED]:
             del self.operations[oldest]
+
+    def _keep_undecoded(self, operation: RunningOperation, failure: str) -> None:
+        """Keep an operation that has failed as the metadata of ledgers cannot be decoded: to repeat it does not help.
+        """
+        self._log.error("{name}: {reason}", name=operation.name, reason=failure)
+        operation.advice = "repair or delete the ledgers first"
+        self._keep(operation, failure)
 
     def _failed(self, failure: Failure, operation: RunningOperation) -> None:
         name = operation.name

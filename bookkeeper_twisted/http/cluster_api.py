@@ -15,7 +15,8 @@ from ..authorization.interfaces import Permission
 from ..autorecovery.operations.admin import cluster_info
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
-from ..errors import MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
+from ..errors import MetadataError, NoSuchLedgerMetadataError
+from ..metadata.undecoded import UndecodedLedgers
 from ..model import DigestType, LedgerMetadata
 from ..protocol.peer_lines import PeerLines
 from .api import Answer, ApiRequest, json_answer
@@ -160,19 +161,17 @@ class ClusterApi:
             body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{ }"
             return attrs.evolve(json_answer({}), body=body)
         page, found, number = max(1, request.number("page", 1)), dict[str, object](), 0
+        undecoded = UndecodedLedgers()
         async for ledger_id in client.client.list_ledgers():
             number += 1
             if (page - 1) * LEDGERS_A_PAGE < number <= page * LEDGERS_A_PAGE:
-                try:
-                    metadata = await client.client.ledger_metadata(ledger_id)
-                except NoSuchLedgerMetadataError:
-                    continue
-                except MetadataSerializationError:
+                metadata = await undecoded.read(client.client.metadata.ledgers, ledger_id)
+                if metadata is not None:
+                    found[str(ledger_id)] = (
+                        _as_json(ledger_id, metadata) if request.flag("decode_meta") else _as_stored(metadata)
+                    )
+                elif ledger_id in undecoded.ids:
                     found[str(ledger_id)] = None
-                    continue
-                found[str(ledger_id)] = (
-                    _as_json(ledger_id, metadata) if request.flag("decode_meta") else _as_stored(metadata)
-                )
             elif found:
                 break
         return json_answer(found)

@@ -178,6 +178,12 @@ class ShellCase(SynchronousTestCase):
             self.assertEqual(tuple(each), row.members())
         return found
 
+    def spoil(self, ledger_id: int) -> None:
+        """Store something that is no metadata as the metadata of a ledger."""
+        store = self.cluster.ledgers._store
+        version = store.read_ledger(ledger_id).version
+        store.write_ledger(ledger_id, b"BookieMetadataLedgerTSERsion\t3\n\xff\x00\xff", version)
+
     def written(self, count: int, close: bool = True, **options: Any) -> int:
         """A ledger of entries of 10, 20, 30 ... bytes."""
         writer = self.do(self.client.create_ledger(**{"ensemble_size": 4, "write_quorum": 3, **options}))

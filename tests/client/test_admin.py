@@ -10,12 +10,14 @@ from bookkeeper_twisted.errors import (
     CookieNotFoundError,
     DigestMatchError,
     IncorrectParameterError,
+    MetadataSerializationError,
     MetadataVersionError,
     NoSuchEntryError,
     NoSuchLedgerMetadataError,
     RequestTimeoutError,
     UnexpectedConditionError,
 )
+from bookkeeper_twisted.metadata.undecoded import UndecodedLedgers
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerState
 
 from .cluster_case import BOOKIES, ClusterCase
@@ -64,6 +66,27 @@ class AdminTests(ClusterCase):
 
         ids = [self._written(0) for _ in range(3)]
         self.assertEqual(self.do(listed()), [ids[0], ids[2]])
+
+    def test_undecodable(self) -> None:
+        """Ledgers whose metadata cannot be decoded are left out; all others are listed before the error says so."""
+        ids = [self._written(0) for _ in range(4)]
+        version = self.cluster.ledgers._store.read_ledger(ids[1]).version
+        self.cluster.ledgers._store.write_ledger(ids[1], b"garbage", version)
+        found: list[int] = []
+
+        async def listed(undecoded: UndecodedLedgers | None) -> None:
+            found.clear()
+            async for ledger_id, _ in self.admin.ledgers(undecoded=undecoded):
+                found.append(ledger_id)
+
+        error = self.error(listed(None), MetadataSerializationError)
+        self.assertEqual(found, [ids[0], *ids[2:]])
+        text = f"1 ledger cannot be listed, as its metadata cannot be decoded, such as ledger {ids[1]}"
+        self.assertIn(text, str(error))
+        self.assertIn("the first: ", str(error))
+        undecoded = UndecodedLedgers()
+        self.do(listed(undecoded))
+        self.assertEqual((found, undecoded.ids), ([ids[0], *ids[2:]], {ids[1]}))
 
     def test_inspect(self) -> None:
         """A report names the bookies of a ledger and those that are not there."""

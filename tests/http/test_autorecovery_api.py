@@ -238,6 +238,38 @@ class AutorecoveryApiTests(HttpCase):
         self.assertEqual((failed["state"], failed["ledgersFailed"]), ("failed", 1))
         self.assertTrue(str(failed["reason"]).startswith(f"ledger {writer.ledger_id}: "), failed)
 
+    def test_recovery_with_undecodable_metadata(self) -> None:
+        """A recovery goes on past a ledger whose metadata cannot be decoded, fails with it, and keeps the cookies."""
+        broken, writer, lost = self.do(self._write()), self.do(self._write()), self.do(self._write())
+        store = self.driver.ledgers._store
+        store.write_ledger(broken.ledger_id, b"garbage", store.read_ledger(broken.ledger_id).version)
+        gone = writer.metadata.segments[0].bookies[0]
+        self.do(self.client.delete_ledger(lost.ledger_id))
+        self.do(self.driver.registration.write_cookie(gone, b"5\n", None))
+        self.do(self.cluster.stop_bookie(gone))
+        body = json.dumps({"bookie_src": [gone], "delete_cookie": True})
+        with capturedLogs() as events:
+            self.ask("/api/v1/autorecovery/bookie", "PUT", body)
+            self.settle()
+        (progress,) = self.progress()
+        self.assertEqual((progress["state"], progress["ledgersRecovered"], progress["ledgersFailed"]), ("failed", 1, 0))
+        reason = f"1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger {broken.ledger_id}"
+        self.assertEqual(progress["reason"], f"{reason}; all others are recovered; no cookie is deleted")
+        self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).segments[0].bookies)
+        self.assertIn(gone, self.do(self.driver.registration.all_bookies()))
+        self.assertIn(f"recovery of {gone}: {reason}; all", "\n".join(str(formatEvent(each)) for each in events))
+        self.ask("/api/v1/autorecovery/bookie", "PUT", '{"bookie_src": ["nope:1"]}')
+        self.settle()
+        self.assertEqual(self.progress()[-1]["reason"], f"{reason}; all others are recovered")
+        for bookie_id in self.do(self.client.ledger_metadata(writer.ledger_id)).bookies:
+            self.do(self.cluster.stop_bookie(bookie_id))
+        names = list(self.do(self.client.ledger_metadata(writer.ledger_id)).bookies)
+        self.ask("/api/v1/autorecovery/bookie", "PUT", json.dumps({"bookie_src": names}))
+        self.clock.pump([5.0] * 60)
+        more = f"{broken.ledger_id}; 1 more could not be recovered, the first: ledger {writer.ledger_id}: "
+        self.assertIn(f"may need the bookies, as its metadata cannot be decoded, such as ledger {more}",
+                      str(self.progress()[-1]["reason"]))  # fmt: skip
+
     def test_progress_of_a_decommission(self) -> None:
         """It has the number of ledgers that are left; one that has failed keeps its reason, and is before what runs."""
         self.driver.auditing.stand("bookie-2", lambda elected: None)

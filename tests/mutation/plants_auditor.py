@@ -228,8 +228,8 @@ PLANTS = (
         ["tests.autorecovery.auditing.test_auditor"], where="LossLog.bookies_are",
     ),
     Plant(
-        "one ledger whose metadata cannot be decoded ends every walk", "autorecovery/auditing/ledger_scan.py",
-        "undecoded, first = undecoded + 1, first or error", "raise",
-        ["tests.autorecovery.auditing.test_shared_walks"], where="LedgerScan.run",
+        "one ledger whose metadata cannot be decoded ends every walk", "metadata/undecoded.py",
+        "self.ids.add(ledger_id)", "raise",
+        ["tests.autorecovery.auditing.test_shared_walks"], where="UndecodedLedgers.read",
     ),
 )  # fmt: skip

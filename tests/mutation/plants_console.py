@@ -334,7 +334,7 @@ PLANTS = (
         "not self._samples or now - self._samples[-1][0] >= STEP", "True", _GROWS, where="DiskHistory.record",
     ),
     Plant(
-        "a ledger whose metadata cannot be decoded is not named", _LEDGERS, "undecoded.append(ledger_id)", "pass",
+        "a ledger whose metadata cannot be decoded is not named", _LEDGERS, "sorted(undecoded.ids)", "[]",
         _SEARCHED, where="LedgerPages._next",
     ),
     Plant(
@@ -343,13 +343,13 @@ PLANTS = (
     ),
     Plant(
         "a bookie of a ledger whose metadata cannot be decoded is not needed", _CLUSTER,
-        "needed.update(bookie_ids)", "pass", _SEARCHED,
+        "frozenset() if undecoded.ids else bookie_ids - needed", "bookie_ids - needed", _SEARCHED,
         where="unneeded_bookies",
     ),
     Plant(
         "a ledger whose metadata cannot be decoded does not need the bookie",
-        "autorecovery/operations/decommission.py", "self._undecoded.add(ledger_id)", "pass",
-        ["tests.autorecovery.operations.test_decommission"], where="Decommission._look",
+        "autorecovery/operations/decommission.py", "tuple(sorted(self._undecoded.ids))", "()",
+        ["tests.autorecovery.operations.test_decommission"], where="Decommission._remaining",
     ),
     Plant(
         "the cookie of a bookie that may be needed is deleted", "http/autorecovery_api.py",

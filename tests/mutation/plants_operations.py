@@ -44,6 +44,47 @@ PLANTS = (
         where="regenerate",
     ),
     Plant(
+        "a cookie is deleted although metadata cannot be decoded", "http/autorecovery_api.py",
+        "delete and not operation.failed and not left_out", "delete and not operation.failed",
+        ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._copy",
+    ),
+    Plant(
+        "a recovery past metadata that cannot be decoded is a success", "cli/commands/recovery.py",
+        "self._totals.failed or self._recovery.undecoded.ids", "self._totals.failed",
+        ["tests.cli.commands.test_recovery"], where="_BookiesCommand._status",
+    ),
+    Plant(
+        "a list of concerned ledgers is complete without those that cannot be decoded", "cli/commands/recovery.py",
+        "if undecoded.ids: ...", "", ["tests.cli.commands.test_recovery"], where="_query",
+    ),
+    Plant(
+        "a list past metadata that cannot be decoded is a success", "cli/commands/ledgers.py",
+        "FAILED if undecoded.ids else OK", "OK", ["tests.cli.commands.test_ledgers"], where="listledgers",
+    ),
+    Plant(
+        "a ledger that cannot be decoded ends a recovery", "autorecovery/operations/bookie_recovery.py",
+        "self._admin.ledgers(undecoded=self.undecoded)", "self._admin.ledgers()",
+        ["tests.http.test_autorecovery_api"], where="BookieRecovery.plan",
+    ),
+    Plant(
+        "a bookie is mistyped although ledgers that cannot be decoded may name it",
+        "autorecovery/operations/bookie_recovery.py", "if self.undecoded.ids: ...", "",
+        ["tests.cli.commands.test_recovery"], where="BookieRecovery.unknown",
+    ),
+    Plant(
+        "a list without the ledgers that cannot be decoded ends well", "client/admin.py",
+        "if undecoded is None and left_out.ids: ...", "", ["tests.client.test_admin"], where="BookKeeperAdmin.ledgers",
+    ),
+    Plant(
+        "a ledger that can be decoded again is named", "metadata/undecoded.py",
+        "self.ids.discard(ledger_id)", "pass", ["tests.metadata.test_undecoded"], where="UndecodedLedgers.read",
+    ),
+    Plant(
+        "a ledger is not active as its metadata cannot be decoded", "cli/commands/stored_ledgers.py",
+        "metadata is not None or ledger_id in undecoded.ids", "metadata is not None",
+        ["tests.cli.commands.test_stored_ledgers"], where="_known",
+    ),
+    Plant(
         "a cluster is nuked that has another instance id", "cli/commands/clusters.py",
         "not options.force and options.instanceid != found", "False", ["tests.cli.commands.test_clusters"],
         where="_nuke",

@@ -10,9 +10,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...client.steps import for_each
-from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
+from ...errors import MetadataError
 from ...limits.throttle import Throttle
 from ...metadata.interfaces import ILedgerManager
+from ...metadata.undecoded import UndecodedLedgers
 from ...model import LedgerMetadata
 from ..switch import Switch
 
@@ -53,15 +54,11 @@ class LedgerScan:
             long.
         """
         count = 0
-        undecoded, first = 0, None
+        undecoded = UndecodedLedgers()
 
         async def one(ledger_id: int) -> None:
-            nonlocal count, undecoded, first
-            try:
-                metadata = await self.read(ledger_id)
-            except (CodecError, MetadataSerializationError) as error:
-                undecoded, first = undecoded + 1, first or error
-                return
+            nonlocal count
+            metadata = await self.read(ledger_id, undecoded)
             if metadata is not None:
                 await on_ledger(ledger_id, metadata)
                 count += 1
@@ -69,31 +66,27 @@ class LedgerScan:
         try:
             await for_each(self.ledgers.ledger_ids(), one, self.parallel)
         finally:
-            if undecoded:
+            if undecoded.ids:
                 text = "{count} ledgers are not checked, as their metadata cannot be decoded; the first: {error}"
-                self._log.error(text, count=undecoded, error=first)
+                self._log.error(text, count=len(undecoded.ids), error=undecoded.reason)
         return count
 
-    async def read(self, ledger_id: int) -> LedgerMetadata | None:
-        """Read the metadata of the ledger ``ledger_id``; None if the ledger does not exist.
+    async def read(self, ledger_id: int, undecoded: UndecodedLedgers | None = None) -> LedgerMetadata | None:
+        """Read the metadata of the ledger ``ledger_id``; None if the ledger does not exist, or they cannot be decoded.
 
         The read begins when autorecovery is switched on and the speed limit allows it.
 
+        :param undecoded: gets the ledger if its metadata cannot be decoded.
         :raises MetadataError: the store failed, or did not answer in time.
         """
         await self.switch.wait()
         await self.operations.acquire(user=f"audit, ledger {ledger_id}")
-        reading = Deferred.fromCoroutine(self._read(ledger_id))
+        undecoded = UndecodedLedgers() if undecoded is None else undecoded
+        reading = Deferred.fromCoroutine(undecoded.read(self.ledgers, ledger_id))
         try:
             return await reading.addTimeout(self.timeout, self.clock)
         except TimeoutError:
             raise MetadataError(f"metadata of ledger {ledger_id} did not come within {self.timeout:g} s") from None
-
-    async def _read(self, ledger_id: int) -> LedgerMetadata | None:
-        try:
-            return (await self.ledgers.read(ledger_id)).value
-        except NoSuchLedgerMetadataError:
-            return None
 
 
 class SharedWalks:

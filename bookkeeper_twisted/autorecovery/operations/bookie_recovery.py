@@ -5,7 +5,7 @@ at the same time.  If a ledger is open and its newest ensemble contains one of t
 recovered and closed, which fences its writer.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from enum import Enum
 
 import attrs
@@ -25,6 +25,7 @@ from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
 from ...limits.throttle import UNLIMITED, Rate, Throttles
 from ...metadata.locked_work import under_lock
+from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import LedgerMetadata
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from ..metrics import ReplicationMetrics
@@ -81,6 +82,7 @@ class BookieRecovery:
     :param bookies: ids of the bookies to recover.  If one of them still runs, entries are also read from it.
     :param skip_open: whether to skip open ledgers.
     :param holder: name of this host, which is stored with the replication locks.
+    :ivar undecoded: the ledgers that :meth:`plan` has left out, as their metadata cannot be decoded.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class BookieRecovery:
         self._bookies = frozenset(bookies)
         self._skip_open = skip_open
         self._holder = holder
+        self.undecoded = UndecodedLedgers()
 
     @classmethod
     def assembled(
@@ -117,8 +120,11 @@ class BookieRecovery:
         return cls(admin, presence, replicator, bookies, skip_open, holder)
 
     async def plan(self) -> AsyncIterator[PlannedLedger]:
-        """Yield the ledgers that have one of the bookies to recover in an ensemble, in ascending order of their ids."""
-        async for ledger_id, metadata in self._admin.ledgers():
+        """Yield the ledgers that have one of the bookies to recover in an ensemble, in ascending order of their ids.
+
+        Ledgers whose metadata cannot be decoded may have one, too: they are in :attr:`undecoded` at the end.
+        """
+        async for ledger_id, metadata in self._admin.ledgers(undecoded=self.undecoded):
             planned = self.planned(ledger_id, metadata)
             if planned is not None:
                 yield planned
@@ -153,8 +159,12 @@ class BookieRecovery:
     async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
         """Return the ids of bookies to recover that have no cookie and are in no ensemble; they may be mistyped.
 
+        If there are ledgers whose metadata cannot be decoded, no bookie is known to be in no ensemble.
+
         :param planned: all ledgers that :meth:`plan` yields.
         """
+        if self.undecoded.ids:
+            return []
         named = frozenset().union(*(ledger.bookies for ledger in planned))
         return sorted(self._bookies - named - await self._admin.all_bookies())
 
@@ -165,6 +175,15 @@ class BookieRecovery:
         """
         if running := sorted(self._bookies & await self._admin.registered_bookies()):
             raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
+
+    def unjudged(self, format_id: Callable[[int], str] = str) -> str:
+        """Return a text that names the first ledgers that are not recovered as their metadata cannot be decoded.
+
+        :param format_id: formats the id of a ledger.
+        :returns: the text; empty if there are no such ledgers.
+        """
+        what = "may need the bookie" if len(self._bookies) == 1 else "may need the bookies"
+        return undecoded_text(self.undecoded.ids, what, format_id) if self.undecoded.ids else ""
 
     async def forget(self) -> list[str]:
         """Delete the cookies of the recovered bookies; return the ids of the bookies that had a cookie.

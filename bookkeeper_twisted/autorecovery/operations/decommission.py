@@ -16,15 +16,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.steps import for_each
-from ...errors import (
-    IllegalOperationError,
-    MetadataSerializationError,
-    MetadataUnavailableError,
-    NoSuchLedgerMetadataError,
-)
+from ...errors import IllegalOperationError, MetadataUnavailableError
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IMetadataDriver
 from ...metadata.registered import registered_bookies
+from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
 from ..replication.lock_reasons import blocker_of, reason_of
 from .admin import AutorecoveryAdmin
@@ -32,7 +28,6 @@ from .admin import AutorecoveryAdmin
 _AT_ONCE = 50
 _FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
 _WAIT_FOR_STORE = 5.0
-_NAMED = 5
 
 T = TypeVar("T")
 
@@ -76,15 +71,13 @@ async def when_reachable(
         await deferLater(clock, _WAIT_FOR_STORE)
 
 
-def unjudged(ledger_ids: Collection[int]) -> str:
+def unjudged(ledger_ids: Collection[int], format_id: Callable[[int], str] = str) -> str:
     """Return a text that says that ledgers may need a bookie or not, as their metadata cannot be decoded.
 
     :param ledger_ids: ids of these ledgers, at least one.
+    :param format_id: formats the id of a ledger.
     """
-    which, whose = ("ledger", "its") if len(ledger_ids) == 1 else ("ledgers", "their")
-    first = ", ".join(map(str, sorted(ledger_ids)[:_NAMED]))
-    why = f"as {whose} metadata cannot be decoded, such as ledger {first}"
-    return f"{len(ledger_ids)} {which} may need the bookie, {why}"
+    return undecoded_text(ledger_ids, "may need the bookie", format_id)
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
@@ -133,7 +126,7 @@ class Decommission:
         self._registration = driver.registration
         self._needing: set[int] = set()
         self._gone: set[int] = set()
-        self._undecoded: set[int] = set()
+        self._undecoded = UndecodedLedgers()
         self._registered = frozenset[str]()
         self._is_listed = False
 
@@ -174,14 +167,14 @@ class Decommission:
         try:
             self._gone.clear()
             self._registered = await registered_bookies(self._registration)
-            ledger_ids = sorted(self._needing | self._undecoded) if self._is_listed else self._ledgers.ledger_ids()
+            ledger_ids = sorted(self._needing | self._undecoded.ids) if self._is_listed else self._ledgers.ledger_ids()
             await for_each(ledger_ids, self._look, _AT_ONCE)
             self._is_listed = True
             await self._check_gone("has come back: it may get entries again")
             blockers = await self._blockers()
         except MetadataUnavailableError as error:
             return attrs.evolve(before, unreachable=str(error))
-        undecoded = tuple(sorted(self._undecoded))
+        undecoded = tuple(sorted(self._undecoded.ids))
         return Remaining(blockers, max(before.found, len(blockers)), undecoded=undecoded, read_at=began)
 
     async def check(self) -> None:
@@ -206,18 +199,8 @@ class Decommission:
 
     async def _look(self, ledger_id: int) -> None:
         """Read the metadata of a ledger, and record whether the ledger still needs the bookie."""
-        try:
-            metadata = (await self._ledgers.read(ledger_id)).value
-        except NoSuchLedgerMetadataError:
-            self._needing.discard(ledger_id)
-            self._undecoded.discard(ledger_id)
-            return
-        except MetadataSerializationError:
-            self._needing.discard(ledger_id)
-            self._undecoded.add(ledger_id)
-            return
-        self._undecoded.discard(ledger_id)
-        if needs(ledger_id, metadata, self.bookie_id):
+        metadata = await self._undecoded.read(self._ledgers, ledger_id)
+        if metadata is not None and needs(ledger_id, metadata, self.bookie_id):
             self._needing.add(ledger_id)
             if is_gone(ledger_id, metadata, self._registered):
                 self._gone.add(ledger_id)
@@ -232,7 +215,7 @@ class Decommission:
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering = await self._admin.recovering()
         reasons = {}
-        for ledger_id in sorted((self._needing | marked) - self._undecoded):
+        for ledger_id in sorted((self._needing | marked) - self._undecoded.ids):
             if ledger_id in self._gone and not reason_of(recovering.get(ledger_id, "")):
                 reasons[ledger_id] = GONE
             elif ledger_id in recovering:
@@ -244,7 +227,5 @@ class Decommission:
         return reasons
 
     async def _is_open(self, ledger_id: int) -> bool:
-        try:
-            return not (await self._ledgers.read(ledger_id)).value.closed
-        except (NoSuchLedgerMetadataError, MetadataSerializationError):
-            return False
+        metadata = await self._undecoded.read(self._ledgers, ledger_id)
+        return metadata is not None and not metadata.closed

@@ -28,7 +28,8 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
             shell.out(line("Nothing has changed for a while", seconds=f"{options.patience:g}", bookieId=bookie_id))
             _list(shell, remaining)
         if remaining.undecoded:
-            shell.out(line(f"The cookie stays: {unjudged(remaining.undecoded)}", bookieId=bookie_id))
+            why = unjudged(remaining.undecoded, shell.format_id)
+            shell.out(line(f"The cookie stays: {why}", bookieId=bookie_id))
         if remaining.blockers or remaining.undecoded:
             return FAILED
         shell.out(

@@ -17,6 +17,7 @@ from ...bookie.lifecycle.settings import journal_settings, storage_settings, sto
 from ...bookie.lifecycle.store import Store
 from ...codec.digest import Digester
 from ...errors import CookieNotFoundError, MetadataError
+from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import DigestType
 from ...storage.apache.database import has_index
 from ...storage.apache.exporting import WriteIndex, to_databases
@@ -25,7 +26,7 @@ from ...storage.cookies import DirectoryLocks, erase, read_cookies
 from ...storage.interfaces import IFileSystem
 from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, REFUSED, Argument, Command, OperandError, ShellContext
-from ..shell_text import line
+from ..shell_text import line, on_one_line
 from .stored_files import check_exists
 
 _FORMAT = "Are you sure to format Bookie data..?"
@@ -102,16 +103,19 @@ async def _delete_cookie(shell: ShellContext) -> None:
 
 async def _count_ledgers(shell: ShellContext) -> None:
     """Print how many ledgers name the local bookie, whose entries are deleted, if any do."""
-    bookie_id = shell.local_bookie()
+    bookie_id, undecoded = shell.local_bookie(), UndecodedLedgers()
     try:
         async with await shell.admin() as admin:
-            count = len([ledger_id async for ledger_id, _ in admin.ledgers(bookie_id)])
+            count = len([ledger_id async for ledger_id, _ in admin.ledgers(bookie_id, undecoded)])
     except MetadataError as error:
         shell.out(f"It is not known whether ledgers still name this bookie: {error}")
         return
     if count:
         text = "Ledgers still name this bookie, which has none of their entries now: recover it before it starts"
         shell.out(line(text, bookieId=bookie_id, ledgers=count))
+    if undecoded.ids:
+        text = undecoded_text(undecoded.ids, "may name this bookie, too", shell.format_id)
+        shell.out(line(text, bookieId=bookie_id, reason=on_one_line(undecoded.reason)))
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:

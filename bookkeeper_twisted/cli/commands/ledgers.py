@@ -8,6 +8,7 @@ import attrs
 from ...client.admin import BookKeeperAdmin
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
 from ...errors import (
+    MetadataSerializationError,
     NoSuchEntryError,
     NoSuchLedgerError,
     NoSuchLedgerMetadataError,
@@ -16,10 +17,11 @@ from ...errors import (
 )
 from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager
+from ...metadata.undecoded import UndecodedLedgers
 from ...model import Entry, LedgerMetadata
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, Argument, Command, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
-from ..shell_text import line, metadata_text
+from ..shell_text import line, metadata_text, on_one_line
 
 _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
 _MISSING_RANGES = 100
@@ -71,18 +73,29 @@ class ReadEntry(ShellRow):
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
-    """Print the ids of all ledgers, or of the ledgers that have a given bookie in an ensemble."""
+    """Print the ids of all ledgers, or of the ledgers that have a given bookie in an ensemble.
+
+    Print each ledger whose metadata are needed but cannot be decoded to the error output, with the reason; fail then.
+    """
+
+    def unreadable(ledger_id: int, reason: str) -> None:
+        fields = {"ledgerId": shell.format_id(ledger_id), "reason": on_one_line(reason)}
+        shell.world.complain(line("Unable to read the ledger: its metadata cannot be decoded", **fields))
+
+    undecoded = UndecodedLedgers(unreadable)
     async with await shell.admin() as admin:
         with shell.progress("listing", unit="ledgers") as advance:
-            async for row in _listed(admin, options):
+            async for row in _listed(admin, options, undecoded):
                 shell.show(row)
                 advance(1)
-    return OK
+    return FAILED if undecoded.ids else OK
 
 
-async def _listed(admin: BookKeeperAdmin, options: Namespace) -> AsyncIterator[ListedLedger]:
+async def _listed(
+    admin: BookKeeperAdmin, options: Namespace, undecoded: UndecodedLedgers
+) -> AsyncIterator[ListedLedger]:  # fmt: skip
     if options.bookieid or options.meta:
-        async for ledger_id, metadata in admin.ledgers(options.bookieid):
+        async for ledger_id, metadata in admin.ledgers(options.bookieid, undecoded):
             yield ListedLedger(ledger_id, metadata if options.meta else None)
         return
     async for ledger_id in admin.client.list_ledgers():
@@ -252,7 +265,7 @@ async def rewrapledgerkeys(shell: ShellContext, options: Namespace) -> int:
                     rewrapped += await encryption.rewrap(ledgers, ledger_id)
                 except NoSuchLedgerMetadataError:  # the ledger was deleted after it was listed
                     continue
-                except (UnauthorizedAccessError, UnexpectedConditionError) as error:
+                except (MetadataSerializationError, UnauthorizedAccessError, UnexpectedConditionError) as error:
                     failed.append(ledger_id)
                     shell.out(f"ledger {shell.format_id(ledger_id)}: {error}")
         shell.out(line("Ledger keys wrapped", examined=examined, rewrapped=rewrapped, failed=len(failed)))

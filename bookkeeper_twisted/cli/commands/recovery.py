@@ -19,10 +19,11 @@ from ...embedding.local_host import host_name
 from ...errors import BookKeeperError, EntriesLostError, NotEnoughBookiesError
 from ...instruments import Instruments
 from ...limits.throttle import Rate
+from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import LedgerMetadata, Segment, check_bookie_id
 from ..shell_command import FAILED, FORCE, OK, PROGRESS, Argument, Command, OperandError, ShellContext, from_
 from ..shell_rows import Formats, ShellRow
-from ..shell_text import line
+from ..shell_text import line, on_one_line
 
 _AT_ONCE = 4
 _CAUSES: tuple[tuple[type[BookKeeperError], str], ...] = (
@@ -143,17 +144,23 @@ class _BookiesCommand:
                 self._shell.out(line("No ledger names this bookie, and it has no cookie", bookieId=bookie_id))
         if self._options.dryrun:
             self._describe(planned)
-            return OK
+            return self._status()
         try:
             await self._recover(planned)
         finally:
             self._summary()  # print the totals even if the recovery is interrupted or the metadata store fails
-        if self._totals.failed and not self._options.skipUnrecoverableLedgers:
-            return FAILED
+        if self._status() is not OK:
+            return self._status()
         if self._options.deleteCookie:
             for bookie_id in await self._recovery.forget():
                 self._shell.out(line("Cookie deleted", bookieId=bookie_id))
         return OK
+
+    def _status(self) -> int:
+        """Return the exit status for the ledgers that were not recovered, or will not be."""
+        if self._options.skipUnrecoverableLedgers:
+            return OK
+        return FAILED if self._totals.failed or self._recovery.undecoded.ids else OK
 
     async def _recover(self, planned: list[PlannedLedger]) -> None:
         with self._shell.progress("recovering", sum(ledger.n_bytes for ledger in planned)) as advance:
@@ -166,7 +173,7 @@ class _BookiesCommand:
 
     async def _planned(self, advance: Callable[[int], object]) -> AsyncIterator[PlannedLedger]:
         only = self._options.ledger
-        async for ledger_id, metadata in _ledgers(self._admin, only):
+        async for ledger_id, metadata in _ledgers(self._admin, only, self._recovery.undecoded):
             advance(1)
             found = self._recovery.planned(ledger_id, metadata)
             if found is not None:
@@ -183,6 +190,12 @@ class _BookiesCommand:
             name = self._shell.format_id(ledger.ledger_id)
             self._shell.out(line(f"To be {what}", ledgerId=name, bytes=ledger.n_bytes))
         self._shell.out(line("Ledgers to recover", count=len(planned), bytes=sum(each.n_bytes for each in planned)))
+        self._name_undecoded()
+
+    def _name_undecoded(self) -> None:
+        """Name the first ledgers that are not recovered because their metadata cannot be decoded, if there are any."""
+        if text := self._recovery.unjudged(self._shell.format_id):
+            self._shell.out(line(f"Not recovered: {text}", reason=on_one_line(self._recovery.undecoded.reason)))
 
     def _ended(self, ledger: RecoveredLedger) -> None:
         if ledger.result is RecoveryResult.RECOVERED:
@@ -209,6 +222,7 @@ class _BookiesCommand:
         for _, text in _CAUSES:
             if count := totals.by_cause[text]:
                 self._shell.out(line(text, ledgers=count))
+        self._name_undecoded()
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
@@ -217,26 +231,35 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
     :param only: id of a ledger, to print no other ledger; None for all ledgers.
     """
     shell.caption("NOTE: Bookies in inspection list are marked with '*'.")
+    undecoded = UndecodedLedgers()
     async with await shell.admin() as admin:
         with shell.progress("looking for ledgers", unit="ledgers") as advance:
-            async for ledger_id, metadata in _ledgers(admin, only):
+            async for ledger_id, metadata in _ledgers(admin, only, undecoded):
                 advance(1)
                 inspected = tuple(bookie_id for bookie_id in bookies if bookie_id in metadata.bookies)
                 if inspected:
                     shell.show(ConcernedLedger(ledger_id, metadata.state.name, metadata.segments, inspected))
+    if undecoded.ids:
+        text = undecoded_text(undecoded.ids, "cannot be inspected", shell.format_id)
+        shell.world.complain(line(f"recover: {text}", reason=on_one_line(undecoded.reason)))
+        return FAILED
     shell.caption("Done")
     return OK
 
 
-async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
+async def _ledgers(
+    admin: BookKeeperAdmin, only: int | None, undecoded: UndecodedLedgers
+) -> AsyncIterator[tuple[int, LedgerMetadata]]:  # fmt: skip
     """Yield the id and the metadata of each ledger; if ``only`` is given, of this ledger alone.
 
+    :param undecoded: gets the ledgers whose metadata cannot be decoded.
+    :raises MetadataSerializationError: the metadata of the ledger ``only`` cannot be decoded.
     :raises NoSuchLedgerMetadataError: the ledger ``only`` does not exist.
     """
     if only is not None:
         yield only, await admin.client.ledger_metadata(only)
         return
-    async for ledger_id, metadata in admin.ledgers():
+    async for ledger_id, metadata in admin.ledgers(undecoded=undecoded):
         yield ledger_id, metadata
 
 

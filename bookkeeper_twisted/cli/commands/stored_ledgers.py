@@ -12,8 +12,8 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeoutError
 
-from ...errors import NoSuchLedgerMetadataError
 from ...masking import masked
+from ...metadata.undecoded import UndecodedLedgers
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.index.rows import record_offsets, row_bytes
 from ...storage.inspection import StoredDirectory
@@ -188,15 +188,13 @@ async def activeledgers(shell: ShellContext, options: Namespace) -> int:
 
 
 async def _known(shell: ShellContext, ledger_ids: list[int], advance: Callable[[int], object]) -> list[int]:
-    known = []
+    known, undecoded = [], UndecodedLedgers()
     async with await shell.admin() as admin:
         for ledger_id in ledger_ids:
             advance(1)
-            try:
-                await admin.client.ledger_metadata(ledger_id)
-            except NoSuchLedgerMetadataError:
-                continue
-            known.append(ledger_id)
+            metadata = await undecoded.read(admin.client.metadata.ledgers, ledger_id)
+            if metadata is not None or ledger_id in undecoded.ids:
+                known.append(ledger_id)
     return known
 
 

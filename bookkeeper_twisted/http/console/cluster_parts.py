@@ -14,10 +14,11 @@ from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
-from ...errors import MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
+from ...errors import MetadataError
 from ...limits.adaptive import ISpeedLimits, RunningJob
 from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
+from ...metadata.undecoded import UndecodedLedgers
 from ...model import MAX_LEDGER_ID, BookieServiceInfo
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
@@ -333,20 +334,15 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     ledger_ids = await ledger_ids_from(admin, 0, MOST_LOOKED_AT + 1)
     if len(ledger_ids) > MOST_LOOKED_AT:
         return frozenset()
-    needed: set[str] = set()
+    needed, undecoded = set[str](), UndecodedLedgers()
 
     async def look(ledger_id: int) -> None:
-        try:
-            metadata = await admin.client.ledger_metadata(ledger_id)
-        except NoSuchLedgerMetadataError:
-            return  # the ledger was deleted meanwhile
-        except MetadataSerializationError:
-            needed.update(bookie_ids)
-            return
-        needed.update(each for each in bookie_ids if needs(ledger_id, metadata, each))
+        metadata = await undecoded.read(admin.client.metadata.ledgers, ledger_id)
+        if metadata is not None:
+            needed.update(each for each in bookie_ids if needs(ledger_id, metadata, each))
 
     await for_each(ledger_ids, look, _AT_ONCE)
-    return bookie_ids - needed
+    return frozenset() if undecoded.ids else bookie_ids - needed
 
 
 async def ledger_ids_from(admin: BookKeeperAdmin, first: int, count: int) -> list[int]:

@@ -20,11 +20,11 @@ from ...errors import (
     BookKeeperError,
     MetadataSerializationError,
     NoSuchEntryError,
-    NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
 )
 from ...limits.adaptive import RunningJob
 from ...metadata.registered import bookies_by_mode, registered_bookies
+from ...metadata.undecoded import UndecodedLedgers
 from ...model import MAX_ENTRY_ID, LedgerMetadata
 from ...shared_result import SharedResult
 from ..api import Answer, ApiRequest, json_answer
@@ -250,19 +250,16 @@ class LedgerPages:
     async def _next(self, admin: BookKeeperAdmin, after: int) -> ScannedLedgers:
         ids = await ledger_ids_from(admin, after + 1, SCANNED)
         found: dict[int, LedgerMetadata] = {}
-        undecoded: list[int] = []
+        undecoded = UndecodedLedgers()
 
         async def read(ledger_id: int) -> None:
-            try:
-                found[ledger_id] = await admin.client.ledger_metadata(ledger_id)
-            except NoSuchLedgerMetadataError:
-                pass
-            except MetadataSerializationError:
-                undecoded.append(ledger_id)
+            metadata = await undecoded.read(admin.client.metadata.ledgers, ledger_id)
+            if metadata is not None:
+                found[ledger_id] = metadata
 
         await for_each(ids, read, _AT_ONCE)
         in_order = {ledger_id: found[ledger_id] for ledger_id in ids if ledger_id in found}
-        return ScannedLedgers(ids, in_order, sorted(undecoded))
+        return ScannedLedgers(ids, in_order, sorted(undecoded.ids))
 
     @routed(
         Route("GET", "/api/v1/console/ledger",

@@ -45,6 +45,23 @@ class ListLedgersTests(ShellCase):
         self.assertRegex(text, r"^log entry \{ledgerId=0, metadata=LedgerMetadata\{formatVersion=3, .*\}\}\}$")
 
 
+    def test_undecodable(self) -> None:
+        """One whose metadata cannot be decoded is named with the reason, after which all others are listed; it fails.
+        """
+        for _ in range(3):
+            self.written(0, ensemble_size=4, write_quorum=2)
+        self.spoil(1)
+        for options in (("-m",), ("-bookieid", BOOKIES[3])):
+            self.assertEqual(self.shell("listledgers", *options), 255)
+            self.assertEqual([text[:21] for text in self.printed], ["log entry {ledgerId=0", "log entry {ledgerId=2"])
+            (complaint,) = self.complaints
+            why = "Unable to read the ledger: its metadata cannot be decoded {ledgerId=1, reason="
+            self.assertTrue(complaint.startswith(why), complaint)
+            self.assertIn("ledger 1: ledger metadata: the version line is missing", complaint)
+        self.assertEqual([row["ledgerId"] for row in self.rows("listledgers", "-m", status=255)], [0, 2])
+        self.assertEqual((self.shell("listledgers"), self.complaints, len(self.printed)), (0, [], 3))
+
+
 class LedgerMetadataTests(ShellCase):
     """Metadata of one ledger."""
 
@@ -267,6 +284,10 @@ class RewrapTests(ShellCase):
         self.assertEqual(self.shell("rewrapledgerkeys"), 255)
         self.assertIn("has no key 'k2'", self.printed[0])
         self.assertEqual(self.printed[1], "Ledger keys wrapped {examined=3, rewrapped=1, failed=1}")
+        self.spoil(0)
+        self.assertEqual(self.shell("rewrapledgerkeys"), 255)
+        self.assertIn("ledger 0: ", self.printed[0])
+        self.assertEqual(self.printed[2], "Ledger keys wrapped {examined=3, rewrapped=0, failed=2}")
         self.assertEqual(self.shell("rewrapledgerkeys", "-l", "1"), 0)
         self.assertEqual(self.printed, ["Ledger keys wrapped {examined=1, rewrapped=0, failed=0}"])
         self.assertEqual(self.do(self.client.ledger_metadata(1)).custom_metadata["bk-encryption-key-id"], b"k3")

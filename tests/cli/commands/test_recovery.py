@@ -25,6 +25,19 @@ class QueryTests(ShellCase):
         self.assertEqual(self.shell("recover", "-q", "-l", "1", BOOKIES[3]), 0)
         self.assertEqual([text for text in self.printed if text.startswith("ledger")], ["ledger 1 : CLOSED"])
 
+    def test_undecodable(self) -> None:
+        """A ledger whose metadata cannot be decoded is named at the end, which is not Done, after all others."""
+        for _ in range(3):
+            self.written(1)
+        self.spoil(1)
+        self.assertEqual(self.shell("recover", "-q", BOOKIES[3]), 255)
+        listed = [text for text in self.printed if text.startswith("ledger")]
+        self.assertEqual(listed, ["ledger 0 : CLOSED", "ledger 2 : CLOSED"])
+        self.assertNotIn("Done", self.printed)
+        (complaint,) = self.complaints
+        why = "1 ledger cannot be inspected, as its metadata cannot be decoded, such as ledger 1 {reason="
+        self.assertTrue(complaint.startswith(f"recover: {why}"), complaint)
+
     def test_mistakes(self) -> None:
         """A question names bookies, and a ledger that exists."""
         self.assertEqual(self.shell("recover", "-q", "-l", "0"), 255)
@@ -162,6 +175,27 @@ class RecoverTests(ShellCase):
         self.assertIn(f"Skipped: the ledger is open {{ledgerId={ledger_id}}}", self.printed)
         self.assertEqual(self.shell("recover", "-f", gone), 0, (self.printed, self.complaints))
         self.assertIs(self._state(ledger_id), LedgerState.CLOSED)
+
+    def test_undecodable(self) -> None:
+        """Recoveries go on past a ledger whose metadata cannot be decoded, and name it; the cookie stays."""
+        ids = [self.written(2, ensemble_size=3) for _ in range(12)]
+        gone = BOOKIES[3]
+        self.do(self.cluster.registration.write_cookie(gone, b"5\n", None))
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        self.spoil(ids[10])
+        named = [i for i in ids if i != ids[10] and gone in self.do(self.client.ledger_metadata(i)).bookies]
+        left_out = "Not recovered: 1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger a "
+        for options in (("-dr", "-f"), ("-f", "-d")):
+            self.assertEqual(self.shell("-ledgeridformat", "hex", "recover", *options, gone), 255)
+            self.assertTrue(self.printed[-1].startswith(left_out), self.printed)
+            self.assertIn("the version line is missing", self.printed[-1])
+        self.assertIn(f"Recovered {{ledgers={len(named)}, skipped=0, failed=0,", self.printed[-2])
+        self.assertIn(gone, self.do(self.cluster.registration.all_bookies()))
+        self.assertEqual(self.shell("recover", "-f", "other:1"), 255)
+        self.assertNotIn("No ledger names this bookie", self.printed[0])
+        self.assertEqual(self.shell("recover", "-f", "-l", str(ids[10]), gone), 255)
+        self.assertEqual(self.shell("recover", "-f", "-sku", "-d", gone), 0)
+        self.assertNotIn(gone, self.do(self.cluster.registration.all_bookies()))
 
     def test_question(self) -> None:
         """A ledger is recovered only if the answer is yes."""

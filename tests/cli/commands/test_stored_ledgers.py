@@ -62,6 +62,14 @@ class ActiveLedgersTests(StoredCase):
         self.assertEqual(self.shell("activeledgers", "-l", "0"), 0)
         self.assertEqual(self.printed, ["Active ledgers on entry log 0 as follow:", "0", "1"])
 
+    def test_undecodable(self) -> None:
+        """A ledger whose metadata cannot be decoded is one that the metadata store knows."""
+        self.assertEqual([self.written(0), self.written(0)], [0, 1])
+        self.spoil(0)
+        self.stored([run(ledger_id, 0, 2) for ledger_id in (0, 1, 5)])
+        self.assertEqual(self.shell("activeledgers", "-l", "0"), 0, self.complaints)
+        self.assertEqual(self.printed, ["Active ledgers on entry log 0 as follow:", "0", "1"])
+
     def test_none(self) -> None:
         """A log of deleted ledgers has none."""
         self.stored([run(5, 0, 2)])

@@ -386,7 +386,7 @@ class ClusterTests(ConsoleClusterCase):
         """The bookies are shown although it cannot be told in time which of them no ledger needs."""
         self.ledger(b"x")
         self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
-        self.patch(self.result(self.shared()).client, "ledger_metadata", lambda ledger_id: Deferred())
+        self.patch(self.result(self.shared()).client.metadata.ledgers, "read", lambda ledger_id: Deferred())
         self.patch(cluster_parts, "_NEWEST", 0)
         reading = self.begin("cluster")
         self.assertNoResult(reading)
