@@ -42,6 +42,15 @@ PLANTS = (
         _SURVEYED, where="MarkedLedgers._read_replicas",
     ),
     Plant(
+        "a marked ledger whose metadata cannot be decoded has no row", _MARKED,
+        "(None, mark, None) if ledger_id in self._undecoded.ids else None", "None", _SURVEYED,
+        where="MarkedLedgers._read_replicas",
+    ),
+    Plant(
+        "marked ledgers whose metadata cannot be decoded are judged", _MARKED,
+        'undecoded_text(ids, "cannot be judged") if ids else ""', '""', _SURVEYED, where="MarkedLedgers.unjudged",
+    ),
+    Plant(
         "an entry that no bookie has is available", _MARKED, '"no bookie has ledger " in lock', "False",
         _SURVEYED, where="says_lost",
     ),

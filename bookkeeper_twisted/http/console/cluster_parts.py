@@ -241,7 +241,7 @@ class ClusterParts:
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
-            "ledgers": found.sorted_rows(),
+            "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
             "limit": repair_limit(len(marked), locks, enabled, auditor, len(writable), self._waiting(), elsewhere),
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],

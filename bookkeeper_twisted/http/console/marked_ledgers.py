@@ -10,9 +10,10 @@ from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.replication.lock_reasons import reason_of, without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
-from ...errors import MetadataError, NoSuchLedgerMetadataError, NotUnderreplicatedError
+from ...errors import MetadataError, NotUnderreplicatedError
 from ...limits.adaptive import RunningJob
 from ...metadata.interfaces import IUnderreplication
+from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import LedgerMetadata, UnderreplicatedLedger
 from .replicas import live_replicas
 
@@ -36,7 +37,7 @@ class MarkedLedgers:
     :param before: why the last known attempts to repair ledgers did not succeed, by ledger id.
     :param silent: ids of registered bookies that do not answer; their replicas do not count.
     :ivar locks: the text in each replication lock, by ledger id, without times that are past; None before it is read.
-    :ivar looked_at: number of ledgers whose live replicas are known.
+    :ivar looked_at: number of ledgers whose live replicas are known, or whose metadata cannot be decoded.
     :ivar unavailable: ids of ledgers with entries that no bookie that answers has, or a worker says so.
     :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
     """
@@ -56,6 +57,14 @@ class MarkedLedgers:
         self.looked_at = 0
         self.unavailable: list[int] = []
         self.doubtful: list[int] = []
+        self._reasons: dict[int, str] = {}
+        self._undecoded = UndecodedLedgers(self._reasons.__setitem__)
+
+    @property
+    def unjudged(self) -> str:
+        """A text about the ledgers whose metadata cannot be decoded; empty if there are none."""
+        ids = self._undecoded.ids
+        return undecoded_text(ids, "cannot be judged") if ids else ""
 
     async def read_locks(self) -> None:
         """Read the replication locks; do this before :meth:`read`."""
@@ -75,17 +84,26 @@ class MarkedLedgers:
         """Return the rows that were read, by ascending ledger id."""
         return [self._rows[ledger_id] for ledger_id in sorted(self._rows)]
 
-    async def _read_replicas(self, ledger_id: int) -> tuple[LedgerMetadata, UnderreplicatedLedger, int] | None:
-        """Return the metadata of a ledger, its mark, and how many replicas are left; None if they cannot be read."""
+    async def _read_replicas(
+        self, ledger_id: int
+    ) -> tuple[LedgerMetadata | None, UnderreplicatedLedger, int | None] | None:
+        """Return the metadata of a ledger, its mark, and how many replicas are left; None if they cannot be read.
+
+        The first and the last are None if the metadata cannot be decoded.
+        """
+        driver = self._admin.client.metadata
         try:
-            metadata = await self._admin.client.ledger_metadata(ledger_id)
-            mark = (await self._admin.client.metadata.underreplication.read_mark(ledger_id)).value
-        except (NoSuchLedgerMetadataError, NotUnderreplicatedError):
+            metadata = await self._undecoded.read(driver.ledgers, ledger_id)
+            mark = (await driver.underreplication.read_mark(ledger_id)).value
+        except NotUnderreplicatedError:
+            self._undecoded.ids.discard(ledger_id)
             self.looked_at += 1  # the ledger was deleted or repaired meanwhile
             return None
         except MetadataError:
             return None
         self.looked_at += 1
+        if metadata is None:
+            return (None, mark, None) if ledger_id in self._undecoded.ids else None
         is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
         replicas = 0 if is_lost else live_replicas(metadata, self._answering - set(mark.replicas))
         if is_lost or live_replicas(metadata, self._answering) == 0:
@@ -100,10 +118,13 @@ class MarkedLedgers:
             return
         metadata, mark, replicas = known
         lock = UNREAD if self.locks is None else self.locks.get(ledger_id)
+        reason = mark_reason(mark, lock, self._registered, self._before.get(ledger_id, ""))
+        if metadata is None:
+            reason = f"its metadata cannot be decoded, so it cannot be repaired: {self._reasons[ledger_id]}; {reason}"
         self._rows[ledger_id] = {
             "id": ledger_id, "missing": list(mark.replicas), "since": None if mark.ctime is None else mark.ctime / 1000,
-            "lock": lock, "replicas": replicas, "state": metadata.state.name,
-            "reason": mark_reason(mark, lock, self._registered, self._before.get(ledger_id, "")),
+            "lock": lock, "replicas": replicas, "state": "UNKNOWN" if metadata is None else metadata.state.name,
+            "reason": reason,
         }  # fmt: skip
 
 

@@ -341,6 +341,29 @@ class ClusterTests(ConsoleClusterCase):
         found = self.read("repair")
         self.assertEqual((found["unavailable"], found["lookedAt"]), (8, 8))
 
+    def test_undecodable(self) -> None:
+        """A marked ledger whose metadata cannot be decoded has a row that says so, shown or not, and is not judged."""
+        ids = [self.ledger(b"x") for _ in range(3)]
+        broken, store = ids[1], self.client.metadata.ledgers._store
+        store.write_ledger(broken, b"garbage", store.read_ledger(broken).version)
+        for ledger_id in ids:
+            self.result(self.marks.mark(ledger_id, ("gone:1",), 7000))
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["lookedAt"], found["unavailable"]), (3, 3, 0))
+        unjudged = f"1 ledger cannot be judged, as its metadata cannot be decoded, such as ledger {broken}"
+        self.assertEqual(found["unjudged"], unjudged)
+        row = found["ledgers"][1]
+        self.assertEqual((row["id"], row["missing"], row["since"], row["state"], row["replicas"]),
+                         (broken, ["gone:1"], 7.0, "UNKNOWN", None))  # fmt: skip
+        self.assertTrue(row["reason"].startswith("its metadata cannot be decoded, so it cannot be repaired: "), row)
+        self.assertIn("the version line is missing; gone:1 is not registered; no worker is at it", row["reason"])
+        self.patch(cluster_parts, "MOST_MARKS", 1)
+        found = self.read("repair")
+        self.assertEqual((len(found["ledgers"]), found["lookedAt"], found["unjudged"]), (1, 3, unjudged))
+        remove = self.result(self.marks.read_mark(broken)).version
+        self.result(self.marks.remove_mark(broken, remove))
+        self.assertEqual(self.read("repair")["unjudged"], "")
+
     def test_slow_details(self) -> None:
         """The marks are counted although their locks or ledgers cannot be read in time, which then are unknown; without
         the locks, the ledgers are read as well.
@@ -351,8 +374,8 @@ class ClusterTests(ConsoleClusterCase):
         sample = self.read("cluster")
         self.assertEqual((sample["marked"], sample["moreMarked"]), (3, False))
         client = self.result(self.shared()).client
-        read, silent = client.ledger_metadata, ledger_ids[1:]
-        self.patch(client, "ledger_metadata", lambda ledger_id: Deferred() if ledger_id in silent else read(ledger_id))
+        read, silent = client.metadata.ledgers.read, ledger_ids[1:]
+        self.patch(client.metadata.ledgers, "read", lambda each: Deferred() if each in silent else read(each))
         for locked in (True, False):
             if not locked:
                 self.patch(client.metadata.underreplication, "locked_ledgers", Deferred)

@@ -81,7 +81,8 @@ export function unavailable(marks) {
   if (marks.count && !marks.lookedAt) return "unavailable: not known yet";
   const of = marks.lookedAt < marks.count ? `the first ${count(marks.lookedAt)} looked at` : "them";
   const more = marks.doubtful ? `, and ${count(marks.doubtful)} more if their marks still hold` : "";
-  return `${count(marks.unavailable)} of ${of} unavailable${more}`;
+  const unjudged = marks.unjudged ? ` (${marks.unjudged})` : "";
+  return `${count(marks.unavailable)} of ${of} unavailable${more}${unjudged}`;
 }
 
 /** The number of marked ledgers in a sample of the cluster; those of very many are counted for a bounded time only. */

@@ -36,7 +36,7 @@ export const repair = {
             ["ledger", (row) => h("a", { href: `#/ledger?id=${row.id}` }, String(row.id))],
             ["state", (row) => row.state],
             ["since", (row) => (row.since === null ? "" : ago(row.since))],
-            ["replicas left", (row) => String(row.replicas), true],
+            ["replicas left", (row) => count(row.replicas), true],
             ["missing", (row) => row.missing.join(", ")],
             ["why", (row) => row.reason],
           ],
