@@ -59,13 +59,13 @@ class ConsoleUnknownTests(ConsoleStatesCase):
         self.visit.wait("main table", "What limits the repair? the workers as of 2023-11-1")
         row = {"id": 5, "state": "UNKNOWN", "since": 7, "replicas": None, "missing": ["b:1"], "lock": None,
                "reason": "its metadata cannot be decoded"}  # fmt: skip
-        listed = {**found, "count": 1800, "ledgers": [row], "unjudged": "1 ledger cannot be judged"}
+        listed = {**found, "count": 1800, "moreMarked": True, "ledgers": [row], "unjudged": "1 ledger cannot be judged"}
         self.given({**state, "repair": listed})
         self.visit.home()
         self.visit.wait("#line", "240 of the first 1,200 looked at unavailable (1 ledger cannot be judged)")
         self.visit.click("Repair")
         self.visit.wait("main", "unknown b:1 its metadata cannot be decoded")
-        self.visit.wait("main dl", "1,800, as read at 2023-11-1")
+        self.visit.wait("main dl", "at least 1,800, as read at 2023-11-1")
 
     async def test_search(self) -> None:
         """An id may have blanks around it; of a ledger that cannot be shown, only the reason is; the order of a text in

@@ -72,7 +72,7 @@ PLANTS = (
     ),
     Plant(
         "no bookie is shown before all marks are counted", _MARKED, "seconds() >= until", "False", _SURVEYED,
-        where="count_marks",
+        where="list_marks",
     ),
     Plant(
         "no ledger is looked at before all locks are read", _CLUSTER,
@@ -97,8 +97,17 @@ PLANTS = (
         'job.state != "repairing"', "False", _BOOKIE_PAGES, where="replication_value",
     ),
     Plant(
+        "no ledger is repaired behind the marks that could be listed", _CLUSTER,
+        "ledger_id in among or ledger_id > last", "ledger_id in among", _SURVEYED, where="_of_marked",
+    ),
+    Plant(
+        "no details are read before all marks are listed", _CLUSTER,
+        "await list_marks(metadata.underreplication, self._seconds, LISTING_SECONDS)",
+        "await list_marks(metadata.underreplication, self._seconds, 1000)", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,
-        "{each: found.locks[each] for each in found.locks.keys() & set(marked)}", "found.locks", _SURVEYED,
+        "_of_marked(found.locks, marked, is_more)", "found.locks", _SURVEYED,
         where="ClusterParts.repair",
     ),
 )

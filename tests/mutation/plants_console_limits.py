@@ -489,8 +489,8 @@ PLANTS = (
     ),
     Plant(
         "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
-        "risks(rows, marked > 0, enabled, auditor, self._ensemble, self._unneeded)",
-        "risks(rows, marked > 0, enabled, auditor, self._ensemble, () if marked else self._unneeded)", _SURVEYED,
+        "risks(rows, bool(marks), enabled, auditor, self._ensemble, self._unneeded)",
+        "risks(rows, bool(marks), enabled, auditor, self._ensemble, () if marks else self._unneeded)", _SURVEYED,
         where="ClusterParts.cluster",
     ),
     Plant(

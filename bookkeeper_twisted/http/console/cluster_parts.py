@@ -24,7 +24,7 @@ from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers
-from .marked_ledgers import DETAILS_SECONDS, MarkedLedgers, count_marks, within
+from .marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS, MarkedLedgers, list_marks, within
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
@@ -154,16 +154,16 @@ class ClusterParts:
             self._surveyed = self._sampled
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
-        marked, is_more = await count_marks(admin.client.metadata.underreplication, self._seconds)
+        marks, is_more = await list_marks(admin.client.metadata.underreplication, self._seconds)
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         return {
-            "marked": marked,
+            "marked": len(marks),
             "moreMarked": is_more,
             "auditor": auditor,
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [
                 attrs.asdict(each)
-                for each in risks(rows, marked > 0, enabled, auditor, self._ensemble, self._unneeded)
+                for each in risks(rows, bool(marks), enabled, auditor, self._ensemble, self._unneeded)
             ],
         }
 
@@ -216,13 +216,13 @@ class ClusterParts:
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair.
 
-        Locks that cannot be read within :data:`DETAILS_SECONDS` are unknown, and so are the details of ledgers that
-        cannot be read within as long again.
+        Marks that cannot be listed within :data:`LISTING_SECONDS` are left out.  Locks that cannot be read within
+        :data:`DETAILS_SECONDS` are unknown, and so are the details of ledgers that cannot be read within as long again.
         """
         admin, began = await self._admin(), self._seconds()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
-        marked = [ledger_id async for ledger_id in metadata.underreplication.marked_ledgers()]
+        marked, is_more = await list_marks(metadata.underreplication, self._seconds, LISTING_SECONDS)
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         writable, read_only = await bookies_by_mode(metadata.registration)
         if self._registered != writable | read_only:
@@ -234,15 +234,18 @@ class ClusterParts:
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
-        locks = None if found.locks is None else {each: found.locks[each] for each in found.locks.keys() & set(marked)}
+        locks = None if found.locks is None else _of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
         elsewhere = self._elsewhere(locks or {}, jobs)
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
+            "moreMarked": is_more,
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
             "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
-            "limit": repair_limit(len(marked), locks, enabled, auditor, len(writable), self._waiting(), elsewhere),
+            "limit": repair_limit(
+                len(marked), locks, enabled, auditor, len(writable), self._waiting(), elsewhere, is_more
+            ),
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
         }  # fmt: skip
@@ -423,7 +426,7 @@ def bookie_states(
 
 def repair_limit(
     count: int, locks: Mapping[int, str] | None, enabled: bool, auditor: str | None, writable: int, waiting: str,
-    elsewhere: Collection[str] = (),
+    elsewhere: Collection[str] = (), is_more: bool = False,
 ) -> str:  # fmt: skip
     """Return a text that says what limits the speed of the repair of underreplicated ledgers.
 
@@ -434,7 +437,9 @@ def repair_limit(
     :param writable: number of writable bookies.
     :param waiting: the speed limit for which replication waits in this process; empty if there is none.
     :param elsewhere: hosts of other processes that are repairing ledgers, whose speed limits are unknown here.
+    :param is_more: whether there may be more marks than ``count``.
     """
+    at_least = "at least " if is_more else ""
     if not count:
         return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
     if not enabled:
@@ -448,7 +453,7 @@ def repair_limit(
         share = "" if len(alike) == len(reasons) else f", {len(alike)} of them"
         obstacles.append(f"{len(reasons)} of {len(locks)} locked ledgers wait{share}: {example}")
     if obstacles and elsewhere:
-        waiting_for_one = f", and {count - len(locks)} wait for a free worker" if count > len(locks) else ""
+        waiting_for_one = f", and {at_least}{count - len(locks)} wait for a free worker" if count > len(locks) else ""
         obstacles.append(
             f"{len(locks) - len(reasons)} are being repaired{waiting_for_one}: whether a speed limit slows those on "
             f"{', '.join(elsewhere)}, {_OWN_CONSOLE}"
@@ -458,10 +463,21 @@ def repair_limit(
     if not locks:
         without = "; no auditor is elected" if auditor is None else ""
         return f"no replication worker is at work: does a process run autorecovery?{without}"
-    known = f"the workers: {len(locks)} of {count} ledgers are being repaired, onto {writable} writable bookies"
+    share = f"{len(locks)} of {at_least}{count}"
+    known = f"the workers: {share} ledgers are being repaired, onto {writable} writable bookies"
     if not elsewhere:
         return known
     return f"{known}; whether a speed limit slows those on {', '.join(elsewhere)}, {_OWN_CONSOLE}"
+
+
+def _of_marked(texts: Mapping[int, str], marked: Sequence[int], is_more: bool) -> dict[int, str]:
+    """Return the ``texts`` of ledgers with a mark, by ledger id.
+
+    :param marked: ids of ledgers with a mark, in ascending order.
+    :param is_more: whether ledgers with greater ids may have a mark, too.
+    """
+    among, last = set(marked), marked[-1] if is_more else MAX_LEDGER_ID
+    return {ledger_id: text for ledger_id, text in texts.items() if ledger_id in among or ledger_id > last}
 
 
 def _hosts(bookie_id: str, url: str) -> set[str | None]:

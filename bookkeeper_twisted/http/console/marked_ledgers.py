@@ -20,6 +20,12 @@ from .replicas import live_replicas
 DETAILS_SECONDS = 2.0
 """Seconds within which the details of underreplicated ledgers are read; those that are not read then are unknown."""
 
+LISTING_SECONDS = 0.5
+"""Seconds within which the marks are listed before the details of their ledgers are read; more marks are left out.
+
+This and twice :data:`DETAILS_SECONDS` are less than :data:`~.feed.LATE`.
+"""
+
 UNREAD = f"not known, as the locks could not be read within {DETAILS_SECONDS:g} s"
 """The text for a replication lock if the locks could not be read in time."""
 
@@ -154,22 +160,25 @@ def says_lost(lock: str | None) -> bool:
     return lock is not None and "no bookie has ledger " in lock
 
 
-async def count_marks(marks: IUnderreplication, seconds: Callable[[], float]) -> tuple[int, bool]:
-    """Count underreplicated marks for :data:`DETAILS_SECONDS`, but at least until the first one is found.
+async def list_marks(
+    marks: IUnderreplication, seconds: Callable[[], float], patience: float = DETAILS_SECONDS
+) -> tuple[list[int], bool]:  # fmt: skip
+    """List underreplicated marks for some seconds, but at least until the first one is found.
 
     :param seconds: returns the time in seconds.
-    :returns: the number of marks, and whether there may be more.
+    :param patience: the seconds after which the listing ends.
+    :returns: the ids of the ledgers in ascending order, and whether there may be marks of ledgers with greater ids.
     """
-    until, count = seconds() + DETAILS_SECONDS, 0
+    until, found = seconds() + patience, list[int]()
     listing: Any = marks.marked_ledgers()
     try:
-        async for _ in listing:
-            count += 1
+        async for ledger_id in listing:
+            found.append(ledger_id)
             if seconds() >= until:
-                return count, True
+                return found, True
     finally:
         await listing.aclose()
-    return count, False
+    return found, False
 
 
 async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[Any], Any, None]) -> None:

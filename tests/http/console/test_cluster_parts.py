@@ -15,7 +15,8 @@ from bookkeeper_twisted.http.console.cluster_parts import (
     newest_ensemble,
     unneeded_bookies,
 )
-from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS
+from bookkeeper_twisted.http.console.feed import LATE
+from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS
 from bookkeeper_twisted.http.console.sources import StateSource
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
@@ -404,6 +405,26 @@ class ClusterTests(ConsoleClusterCase):
             self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
             found = self.read("cluster")
             self.assertEqual((found["marked"], found["moreMarked"], found["safe"][1]["safe"]), (count, True, False))
+
+    def test_many_details(self) -> None:
+        """The details of the first of very many marks are read after a bounded time; the number is a lower bound."""
+        ids = [self.ledger(b"x") for _ in range(4)]
+        for number in (0, 3):
+            self.result(self.marks.lock(ids[number], "h: waits: slow"))
+        for ledger_id in ids:
+            self.result(self.marks.mark(ledger_id, ("gone:1",), None))
+
+        async def slowly() -> Any:
+            for ledger_id in ids:
+                self.clock.rightNow += LISTING_SECONDS * 0.7
+                yield ledger_id
+
+        self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["moreMarked"]), (2, True))
+        self.assertEqual([row["id"] for row in found["ledgers"]], ids[:2])
+        self.assertEqual(found["limit"], "2 of 2 locked ledgers wait: slow")
+        self.assertLess(LISTING_SECONDS + 2 * DETAILS_SECONDS, LATE)
 
     def test_slow_ledgers(self) -> None:
         """The bookies are shown although it cannot be told in time which of them no ledger needs."""

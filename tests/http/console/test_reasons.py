@@ -50,6 +50,11 @@ class ReasonTests(SynchronousTestCase):
              f"speed limit slows those on i, {OWN}"),
             ((2, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"]),
              f"1 of 2 locked ledgers wait: x; and 1 are being repaired: whether a speed limit slows those on i, {OWN}"),
+            ((5, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"], True),
+             "1 of 2 locked ledgers wait: x; and 1 are being repaired, and at least 3 wait for a free worker: whether "
+             f"a speed limit slows those on i, {OWN}"),
+            ((5, {1: ""}, True, "a", 3, "", [], True),
+             "the workers: 1 of at least 5 ledgers are being repaired, onto 3 writable bookies"),
         ):  # fmt: skip
             self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
 

@@ -2,7 +2,7 @@
 
 import { send } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
-import { ago, count, time, unavailable } from "/console/format.js";
+import { ago, count, marksOf, time, unavailable } from "/console/format.js";
 
 const API = "/api/v1/autorecovery";
 
@@ -25,7 +25,7 @@ export const repair = {
           ["What limits the repair?", [h("strong", { id: "limit" }, value.limit), ...consolesOf(value)]],
           ["autorecovery", value.enabled ? "enabled" : h("span", { class: "bad" }, "DISABLED")],
           ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected, so no further ledger is marked")],
-          ["under-replicated", `${count(value.count)}, as read at ${time(value.readAt)}`],
+          ["under-replicated", `${marksOf({ ...value, marked: value.count })}, as read at ${time(value.readAt)}`],
           ["without a replica that can be read", unavailable(value)],
         ]),
         smallTable(
