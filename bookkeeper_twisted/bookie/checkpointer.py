@@ -1,5 +1,6 @@
 """Runs checkpoints: at intervals, when the write cache is full, and when the bookie stops."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ..errors import NO_FILES, NO_SPACE, StorageError
 from ..metrics import BookieMetrics
@@ -19,6 +21,8 @@ from .interfaces import IStorageExecutor
 
 _LOG_INTERVAL = 60.0
 """Seconds after which a repeated failure is logged again."""
+
+_ENTRY_LOG = re.compile(r"[0-9a-f]+(?=\.log\b)")
 
 
 @attrs.frozen
@@ -132,17 +136,10 @@ class Checkpointer:
     async def _run(self, checkpoint: ICheckpoint, log_marks: Sequence[JournalPosition], n_bytes: int) -> None:
         began = self._clock.seconds()
         self.times.begin(checkpoint.paths)
-        failure: BaseException | None = None
-        try:
-            await self._write_directories(checkpoint)
-            await self._executor.submit("flush", checkpoint.persist_log_marks)
-        except (StorageError, OSError) as error:
-            failure = error
-        except Exception as error:
-            failure = error
-            self._log.failure("a checkpoint ended in a way it should not")
+        failures = await self._write(checkpoint)
         self.times.end()
-        self._log_change(failure)
+        self._log_change(failures)
+        failure = failures[0].value if failures else None
         checkpoint.finish()
         series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
         series.record((self._clock.seconds() - began) * 1000)
@@ -160,31 +157,46 @@ class Checkpointer:
         for result in waiting:
             result.callback(failure is None)
 
-    def _log_change(self, failure: BaseException | None) -> None:
-        """Log a new failure immediately, a repeated failure at intervals, and the first success after failures."""
-        text, now = "" if failure is None else str(failure), self._clock.seconds()
-        self._failures = 0 if failure is None else self._failures + 1
-        if text == self._failed_with and (failure is None or now - self._logged_at < _LOG_INTERVAL):
-            return
-        self._failed_with, self._logged_at = text, now
-        if failure is None:
-            self._log.info("a checkpoint succeeded again")
-        else:
-            text = "a checkpoint failed, the {n}. in a row, and is tried again: {reason}"
-            self._log.error(text, n=self._failures, error=failure, reason=described(failure))
+    def _log_change(self, failures: Sequence[Failure]) -> None:
+        """Log new failures immediately, repeated failures at intervals, and the first success after failures.
 
-    async def _write_directories(self, checkpoint: ICheckpoint) -> None:
-        """Write all ledger directories at the same time, each in its own thread; wait for all, even if one fails."""
-        writing = [
-            self._executor.submit(f"flush-{number}", checkpoint.write, number).addCallback(self._written, path)
-            for number, path in enumerate(checkpoint.paths)
-        ]
-        outcomes: Sequence[tuple[bool, Any]] = await DeferredList(writing, consumeErrors=True)
-        failures = [outcome for succeeded, outcome in outcomes if not succeeded]
-        for failure in failures[1:]:
-            self._log.error("a directory was not written: {error}", error=failure.value)
-        if failures:
-            failures[0].raiseException()
+        Failures that differ in the id of an entry log alone are the same, because each attempt writes another log.
+        """
+        errors = [error for failure in failures if (error := failure.value) is not None]
+        now = self._clock.seconds()
+        failed_with = _ENTRY_LOG.sub("", "; ".join([str(error) or repr(error) for error in errors]))
+        self._failures = self._failures + 1 if errors else 0
+        is_new = failed_with != self._failed_with
+        if not is_new and (not errors or now - self._logged_at < _LOG_INTERVAL):
+            return
+        self._failed_with, self._logged_at = failed_with, now
+        if not errors:
+            self._log.info("a checkpoint succeeded again")
+            return
+        text = "a checkpoint failed, the {n}. in a row, and is tried again: {reason}"
+        reasons = "; ".join(dict.fromkeys([described(error) or repr(error) for error in errors]))
+        self._log.error(text, n=self._failures, error=errors[0], reason=reasons)
+        for failure in failures if is_new else ():
+            if not failure.check(StorageError, OSError):
+                self._log.failure("a checkpoint ended in a way it should not", failure)
+
+    async def _write(self, checkpoint: ICheckpoint) -> list[Failure]:
+        """Write all ledger directories at the same time, each in its own thread, and then the log marks.
+
+        :returns: the failures of all directories; the log marks are written only if there are none.
+        """
+        try:
+            writing = [
+                self._executor.submit(f"flush-{number}", checkpoint.write, number).addCallback(self._written, path)
+                for number, path in enumerate(checkpoint.paths)
+            ]
+            outcomes: Sequence[tuple[bool, Any]] = await DeferredList(writing, consumeErrors=True)
+            failures = [outcome for succeeded, outcome in outcomes if not succeeded]
+            if not failures:
+                await self._executor.submit("flush", checkpoint.persist_log_marks)
+        except Exception:
+            return [Failure()]  # logged by _log_change()
+        return failures
 
     def _written(self, _: None, path: str) -> None:
         self.times.written(path)

@@ -218,3 +218,38 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(self.rig.store.log_marks[0].position, JournalPosition())
         self.assertIsNotNone(self.rig.bookie.cached(0, 0))
         self.assertIsNone(self.rig.bookie.cached(1, 0))
+
+    def test_all_fail(self) -> None:
+        """Directories that stay broken are told of once, in one line, though each attempt writes other files; one whose
+        reason changes is told of again, and so are all after a while."""
+        broken = {"/ledger0/", "/ledger1/"}
+        self.rig.disk.fail(
+            errno.EIO, when=lambda op: op.path.endswith(".log") and op.path[:9] in broken, times=100
+        )
+        with capturedLogs() as events:
+            self.rig.drain()
+            for _ in range(3):
+                self.rig.clock.advance(10)
+                self.rig.engine.checkpointer.checkpoint()
+                self.rig.drain()
+            texts = [formatEvent(event) for event in events]
+            self.assertEqual(len(texts), 1, texts)
+            self.assertIn("/ledger0/current/0.log: EIO; /ledger1/current/0.log: EIO", texts[0])
+            broken.remove("/ledger0/")
+            for seconds in (0, 0, 60):
+                self.rig.clock.advance(seconds)
+                self.rig.engine.checkpointer.checkpoint()
+                self.rig.drain()
+        self.assertEqual([event["n"] for event in events], [1, 5, 7])
+        self.assertNotIn("ledger0", formatEvent(events[-1]))
+
+    def test_unforeseen(self) -> None:
+        """An error that no disk makes is logged with its traceback, once."""
+        self.rig.drain()
+        storage = self.rig.store.storage
+        with patch.object(storage.directories[0], "write", side_effect=KeyError("nobody's")), capturedLogs() as events:
+            for _ in range(3):
+                self.rig.engine.checkpointer.checkpoint()
+                self.rig.drain()
+        self.assertEqual(["log_failure" in event for event in events], [False, True])
+        self.flushLoggedErrors(KeyError)

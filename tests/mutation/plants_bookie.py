@@ -406,7 +406,9 @@ PLANTS = (
     ),
     Plant(
         "an odd error of the flush thread is not survived", "bookie/checkpointer.py",
-        "Exception", "ZeroDivisionError", _ERRORS, where="Checkpointer._run",
+        "[outcome for succeeded, outcome in outcomes if not succeeded]",
+        "[outcome for succeeded, outcome in outcomes if not succeeded and outcome.check(OSError)]", _ERRORS,
+        where="Checkpointer._write",
     ),
     Plant(
         "a batch waits for a load that failed", "bookie/requests/batch_processor.py",

@@ -100,8 +100,30 @@ PLANTS = (
     ),
     Plant(
         "a failure of checkpoints that goes on is logged once", "bookie/checkpointer.py",
-        "failure is None or now - self._logged_at < _LOG_INTERVAL", "True", _CHECKPOINT,
+        "not errors or now - self._logged_at < _LOG_INTERVAL", "True", _CHECKPOINT,
         where="Checkpointer._log_change",
+    ),
+    Plant(
+        "a directory that stays broken is logged for each entry log that is tried", "bookie/checkpointer.py",
+        '_ENTRY_LOG.sub("", "; ".join([str(error) or repr(error) for error in errors]))',
+        '"; ".join([str(error) or repr(error) for error in errors])', _CHECKPOINT,
+        where="Checkpointer._log_change",
+    ),
+    Plant(
+        "an unforeseen error of a disk check is logged with each check", "bookie/lifecycle/disk_monitor.py",
+        'if not self._is_new("the check of the disks", text): ...', "",
+        ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._check_failed",
+    ),
+    Plant(
+        "only the first broken directory is logged", "bookie/checkpointer.py",
+        '"; ".join(dict.fromkeys([described(error) or repr(error) for error in errors]))', "described(errors[0])",
+        _CHECKPOINT, where="Checkpointer._log_change",
+    ),
+    Plant(
+        "an unforeseen error of a checkpoint is logged with each attempt", "bookie/checkpointer.py",
+        "for failure in failures if is_new else (): ...",
+        'for failure in failures: self._log.failure("a checkpoint ended in a way it should not", failure)',
+        _CHECKPOINT, where="Checkpointer._log_change",
     ),
     Plant(
         "a checkpoint without space is not counted", "bookie/checkpointer.py",
@@ -159,7 +181,7 @@ PLANTS = (
         "a checkpoint does not wait for the other directories", "bookie/checkpointer.py",
         "DeferredList(writing, consumeErrors=True)",
         "DeferredList(writing, fireOnOneCallback=True, consumeErrors=True)", _CHECKPOINT,
-        where="Checkpointer._write_directories",
+        where="Checkpointer._write",
     ),
     Plant(
         "journals are released after a failed checkpoint", "bookie/checkpointer.py",

@@ -208,9 +208,11 @@ class DiskMonitor:
 
     def _check_failed(self, failure: Failure) -> None:
         text = f"failed: {failure.getErrorMessage()}"
+        if not self._is_new("the check of the disks", text):
+            return
         if failure.check(OSError) is None:
             self._log.failure("a disk check failed", failure)
-        elif self._is_new("the check of the disks", text):
+        else:
             self._log.error("the check of the disks {text}", text=text)
 
     def _is_new(self, subject: str, text: str) -> bool:

@@ -282,6 +282,19 @@ class MonitorTests(SynchronousTestCase):
             before = self.check(4)
         self.assertEqual(len(self.told), 3)
 
+    def test_unforeseen(self) -> None:
+        """An error that no disk makes is logged with its traceback, once."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        nothing: dict[str, int] = {}
+        self.patch(self.monitor, "_survey", lambda: nothing["a"])
+        with capturedLogs() as events:
+            for _ in range(3):
+                self.clock.advance(10)
+                self.executor.drain()
+        self.assertEqual(["log_failure" in event for event in events], [True])
+        self.flushLoggedErrors(KeyError)
+
     def test_vanished(self) -> None:
         """A directory without any file is a mount point whose disk is gone, of ledgers or of a journal."""
         self.monitor.start(10)
