@@ -58,6 +58,15 @@ PLANTS = (
         "if undecoded.ids: ...", "", ["tests.cli.commands.test_recovery"], where="_query",
     ),
     Plant(
+        "a search for the ledgers of a bookie shows no progress before it finds one", "cli/commands/ledgers.py",
+        "admin.ledgers(undecoded=undecoded)", "admin.ledgers(options.bookieid, undecoded)",
+        ["tests.cli.commands.test_progress"], where="_listed",
+    ),
+    Plant(
+        "the ledgers of a bookie whose cookie is deleted are counted without progress", "cli/commands/directories.py",
+        "advance(1)", "pass", ["tests.cli.commands.test_progress"], where="_count_ledgers",
+    ),
+    Plant(
         "a list past metadata that cannot be decoded is a success", "cli/commands/ledgers.py",
         "FAILED if undecoded.ids else OK", "OK", ["tests.cli.commands.test_ledgers"], where="listledgers",
     ),

@@ -103,10 +103,13 @@ async def _delete_cookie(shell: ShellContext) -> None:
 
 async def _count_ledgers(shell: ShellContext) -> None:
     """Print how many ledgers name the local bookie, whose entries are deleted, if any do."""
-    bookie_id, undecoded = shell.local_bookie(), UndecodedLedgers()
+    bookie_id, undecoded, count = shell.local_bookie(), UndecodedLedgers(), 0
     try:
         async with await shell.admin() as admin:
-            count = len([ledger_id async for ledger_id, _ in admin.ledgers(bookie_id, undecoded)])
+            with shell.progress("looking for ledgers", unit="ledgers") as advance:
+                async for _, metadata in admin.ledgers(undecoded=undecoded):
+                    advance(1)
+                    count += bookie_id in metadata.bookies
     except MetadataError as error:
         shell.out(f"It is not known whether ledgers still name this bookie: {error}")
         return
@@ -250,6 +253,7 @@ COMMANDS = (
             Argument(("-n", "nonInteractive"), "do not ask: refuse if there is anything, unless forced", bool),
             FORCE,
             Argument(("-d", "deleteCookie"), "remove the cookie of the bookie from the metadata store, too", bool),
+            PROGRESS,
         ),
     ),
     Command(

@@ -1,7 +1,7 @@
 """The commands ``listledgers``, ``ledgermetadata``, ``readledger``, ``deleteledger`` and ``rewrapledgerkeys``."""
 
 from argparse import Namespace
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import attrs
 
@@ -85,20 +85,27 @@ async def listledgers(shell: ShellContext, options: Namespace) -> int:
     undecoded = UndecodedLedgers(unreadable)
     async with await shell.admin() as admin:
         with shell.progress("listing", unit="ledgers") as advance:
-            async for row in _listed(admin, options, undecoded):
+            async for row in _listed(admin, options, undecoded, advance):
                 shell.show(row)
-                advance(1)
     return FAILED if undecoded.ids else OK
 
 
 async def _listed(
-    admin: BookKeeperAdmin, options: Namespace, undecoded: UndecodedLedgers
+    admin: BookKeeperAdmin, options: Namespace, undecoded: UndecodedLedgers, advance: Callable[[int], object]
 ) -> AsyncIterator[ListedLedger]:  # fmt: skip
+    """Yield the ledgers to list.
+
+    :param undecoded: gets the ledgers whose metadata are needed and cannot be decoded.
+    :param advance: moves the progress bar by the number of ledgers that were looked at, whether listed or not.
+    """
     if options.bookieid or options.meta:
-        async for ledger_id, metadata in admin.ledgers(options.bookieid, undecoded):
-            yield ListedLedger(ledger_id, metadata if options.meta else None)
+        async for ledger_id, metadata in admin.ledgers(undecoded=undecoded):
+            advance(1)
+            if not options.bookieid or options.bookieid in metadata.bookies:
+                yield ListedLedger(ledger_id, metadata if options.meta else None)
         return
     async for ledger_id in admin.client.list_ledgers():
+        advance(1)
         yield ListedLedger(ledger_id)
 
 

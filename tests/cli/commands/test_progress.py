@@ -15,6 +15,7 @@ class ProgressOfCommandsTests(StoredCase):
         self.do(self.cluster.underreplication.mark(1, (BOOKIES[2],), 5))
         for arguments, expected in (
             (("listledgers",), ("listing", None, 2)), (("listledgers", "-m"), ("listing", None, 2)),
+            (("listledgers", "-bookieid", "nobody:1"), ("listing", None, 2)),
             (("readledger", "-l", "0"), ("reading", 3, 3)), (("readledger", "-l", "0", "-fe", "7"), ("reading", 0, 0)),
             (("listunderreplicated", "-c"), ("listing", None, 1)),
             (("recover", "-q", BOOKIES[0]), ("looking for ledgers", None, 2)),
@@ -29,6 +30,12 @@ class ProgressOfCommandsTests(StoredCase):
         ((_, total, done),) = self.progress
         self.assertEqual(total, self.disk.open("/ledgers/current/0.log").size())
         self.assertLessEqual(done, total or 0)
+
+    def test_format(self) -> None:
+        """A bookie's ledgers are looked for among all, whether they name it or not."""
+        self.written(1), self.written(1)
+        self.assertEqual(self.shell("bookieformat", "-f", "-d", "-progress"), 0, self.complaints)
+        self.assertEqual((self.progress, self.forced), ([("looking for ledgers", None, 2)], True))
 
     def test_forced(self) -> None:
         """It is shown without a terminal if that is wanted, and is not among the rows."""
