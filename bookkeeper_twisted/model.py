@@ -186,19 +186,26 @@ class UnderreplicatedLedger:
 
     :ivar replicas: ids of the bookies whose replicas are missing; empty if these bookies are unknown.
     :ivar ctime: time of the underreplicated mark in ms since the epoch; None if it is not stored.
+    :ivar problem: why the stored mark cannot be decoded, so that its bookies and its time are unknown; empty if it can.
+    :ivar stored: the bytes of a mark that cannot be decoded; they are kept when the ledger is marked again.
     """
 
     replicas: tuple[str, ...] = ()
     ctime: int | None = None
+    problem: str = ""
+    stored: bytes = b""
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
         """Return a mark that has the bookies ``replicas`` in addition, and the time of this mark.
 
-        If this mark already has all of these bookies, it is returned unchanged.
+        If this mark already has all of these bookies, it is returned unchanged; so is one that cannot be decoded, as
+        any bookie of the ledger may be in it.
 
         :param replicas: ids of the bookies whose replicas are missing.
         :param ctime: time in ms since the epoch for the new mark if this mark has none; None for no time.
         """
+        if self.problem:
+            return self
         missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
         since = ctime if self.ctime is None else self.ctime
         return UnderreplicatedLedger(self.replicas + missing, since) if missing else self

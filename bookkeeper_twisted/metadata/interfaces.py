@@ -218,7 +218,8 @@ class IUnderreplication(Interface):
         """Write the underreplicated mark of a ledger, or add bookies to it; each call changes its version.
 
         Because of the new version, a replication worker that read the underreplicated mark before this call cannot
-        remove it: the worker may have checked the ledger before this loss of replicas.
+        remove it: the worker may have checked the ledger before this loss of replicas.  A mark whose bytes cannot be
+        decoded keeps them, and names no bookies as before, so that a worker checks them all.
 
         :param replicas: ids of the bookies that lack entries; empty if these bookies are not known.
         :param ctime: the present time in ms since the epoch, stored with the underreplicated mark unless it has a time:
@@ -227,6 +228,8 @@ class IUnderreplication(Interface):
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
         """Return the underreplicated mark of the ledger ``ledger_id``.
+
+        A mark whose bytes cannot be decoded has the reason, and names no bookies.
 
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         """

@@ -18,14 +18,14 @@ follow:
 So a ledger that lacks replicas always has a mark.  After a crash between the steps, the mark names no bookie, and a
 replication worker then checks every bookie of the ledger.
 
+A mark that cannot be decoded may name any bookie of the ledger.
+
 If a ledger cannot be repaired, auditors add to its mark the name of each bookie that is lost, and such a bookie may
 come back with all its entries.  So after a check, a worker removes the names of bookies that lack nothing, by steps 1
 and 2.
 """
 
 from collections.abc import Collection
-
-import attrs
 
 from ..errors import MetadataVersionError, NotUnderreplicatedError
 from ..model import UnderreplicatedLedger
@@ -44,10 +44,10 @@ async def remove_mark(
     :returns: True if the ledger has no mark now.
     :raises bookkeeper_twisted.errors.MetadataError: the store failed; the underreplicated mark may be removed or not.
     """
-    staying = frozenset(mark.value.replicas).intersection(bookies)
+    staying = frozenset(bookies if mark.value.problem else mark.value.replicas).intersection(bookies)
     try:
         if staying:
-            mark = await marks.replace_mark(ledger_id, attrs.evolve(mark.value, replicas=()), mark.version)
+            mark = await marks.replace_mark(ledger_id, UnderreplicatedLedger((), mark.value.ctime), mark.version)
             gone = staying - await registered_bookies(registration)
             if gone:
                 await marks.mark(ledger_id, sorted(gone), mark.value.ctime)
@@ -67,20 +67,20 @@ async def narrow_mark(
     """Remove from an underreplicated mark the names of bookies that lack nothing, unless the ledger was marked again.
 
     A mark without names stays as it is: it requests a check of all bookies.  If all named bookies lack nothing, the
-    mark gets the names of the ``lacking`` ones instead.
+    mark gets the names of the ``lacking`` ones instead; so does a mark that cannot be decoded.
 
     :param mark: the underreplicated mark that was read before the check of the ledger.
     :param bookies: ids of all bookies in the ensembles of the ledger.
     :param lacking: ids of the bookies that are lost, lack entries, or could not be checked.
     :raises bookkeeper_twisted.errors.MetadataError: the store failed; the names may be removed or not.
     """
-    named = mark.value.replicas
+    named = tuple(sorted(bookies)) if mark.value.problem else mark.value.replicas
     staying = tuple(each for each in named if each in lacking) or tuple(sorted(lacking))
     removed = frozenset(named).difference(staying)
-    if not removed or not staying:
+    if not staying or not (removed or mark.value.problem):
         return
     try:
-        await marks.replace_mark(ledger_id, attrs.evolve(mark.value, replicas=staying), mark.version)
+        await marks.replace_mark(ledger_id, UnderreplicatedLedger(staying, mark.value.ctime), mark.version)
     except (NotUnderreplicatedError, MetadataVersionError):
         return
     gone = removed.intersection(bookies) - await registered_bookies(registration)

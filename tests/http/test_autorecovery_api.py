@@ -80,6 +80,15 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask(f"{path}?printmissingreplica=true")
         self.assertEqual(json.loads(answer.body), {"3": ["bookie-1"], "5": ["bookie-2", "bookie-1"]})
 
+    def test_undecodable_mark(self) -> None:
+        """A mark that cannot be decoded is listed without bookies."""
+        for ledger_id in (3, 5):
+            self.do(self.driver.underreplication.mark(ledger_id, ("bookie-1",), 5))
+        self.driver.underreplication._store.write_mark(3, b"\xff", 0)
+        path = "/api/v1/autorecovery/list_under_replicated_ledger"
+        self.assertEqual(json.loads(self.ask(path).body), [3, 5])
+        self.assertEqual(json.loads(self.ask(f"{path}?printmissingreplica=true").body), {"3": [], "5": ["bookie-1"]})
+
     def test_workers(self) -> None:
         """What the lock of each marked ledger says, with the bookies on demand."""
         path = "/api/v1/autorecovery/list_under_replicated_ledger?printreplicationworkerid=true"

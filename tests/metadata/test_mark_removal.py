@@ -118,6 +118,23 @@ class RemovalTests(SynchronousTestCase):
         self.assertFalse(self.remove(mark, "a", "b"))
         self.assert_mark("a")
 
+    def garbled(self) -> Versioned[UnderreplicatedLedger]:
+        """The ledger has a mark that cannot be decoded; the mark."""
+        self.marks._store.write_mark(LEDGER, b"\xff", self.marked("a").version)
+        mark: Versioned[UnderreplicatedLedger] = self.do(self.marks.read_mark(LEDGER))
+        return mark
+
+    def test_undecodable(self) -> None:
+        """A mark that cannot be decoded is removed if all bookies of the ledger are there; the others stay marked."""
+        mark = self.garbled()
+        self.do(self.auditor.registration.unregister_bookie("a"))
+        self.assertFalse(self.remove(mark, "a", "b"))
+        self.assert_mark("a")
+        mark = self.garbled()
+        self.do(self.auditor.registration.register_bookie("a", False, BookieServiceInfo()))
+        self.assertTrue(self.remove(mark, "a", "b"))
+        self.assert_none()
+
     def narrow(self, mark: Versioned[UnderreplicatedLedger], *lacking: str) -> None:
         """Remove from the mark of the ledger on ``a``, ``b`` and ``c`` all names but those of some bookies."""
         registration: Any = self.driver.registration
@@ -132,6 +149,15 @@ class RemovalTests(SynchronousTestCase):
         self.assertEqual(self.do(self.marks.read_mark(LEDGER)).version, 1)
         self.narrow(self.do(self.marks.read_mark(LEDGER)), "b", "a")
         self.assert_mark("a", "b")
+
+    def test_undecodable_narrowed(self) -> None:
+        """A mark that cannot be decoded gets the names of the bookies that lack entries, or are not registered."""
+        for lacking, expected in ((("c",), ("c",)), (("b",), ("b", "c")), (("a", "b", "c"), ("a", "b", "c"))):
+            self.narrow(self.garbled(), *lacking)
+            self.assert_mark(*expected)
+        mark = self.garbled()
+        self.narrow(mark)
+        self.assertEqual(self.do(self.marks.read_mark(LEDGER)), mark)
 
     def test_not_narrowed(self) -> None:
         """A mark without names stays, and so does one that was made again, or if no bookie is known to lack entries."""

@@ -61,7 +61,7 @@ PLANTS = (
         _WORKER, where="ReplicationWorker._narrow_mark",
     ),
     Plant(
-        "a mark without names gets some", "metadata/mark_removal.py", "not removed or not staying", "not staying",
+        "a mark without names gets some", "metadata/mark_removal.py", "not (removed or mark.value.problem)", "False",
         _REMOVAL, where="narrow_mark",
     ),
     Plant(
@@ -84,7 +84,7 @@ PLANTS = (
     ),
     Plant(
         "a mark of Apache's auditor does not renew the version", "metadata/mark_removal.py",
-        "attrs.evolve(mark.value, replicas=())", "mark.value", _REMOVAL, where="remove_mark",
+        "UnderreplicatedLedger((), mark.value.ctime)", "mark.value", _REMOVAL, where="remove_mark",
     ),
     Plant(
         "a bookie that is still in the ledger may be lost before its mark goes", "autorecovery/replication/worker.py",

@@ -347,7 +347,10 @@ class ReplicationWorker(Service):
     ) -> None:
         """Remove from the mark of a ledger that is not repaired the names of bookies that the last check found whole.
         """
-        if report is None or (lacking := frozenset(report.lacking())).issuperset(mark.value.replicas):
+        if report is None:
+            return
+        lacking, names = frozenset(report.lacking()), mark.value
+        if lacking.issuperset(names.replicas) and not names.problem:
             return
         try:
             await self._limit.acquire(user=repair_of(ledger_id))

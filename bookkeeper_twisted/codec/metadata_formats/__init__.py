@@ -24,6 +24,7 @@ from .underreplication import (
     encode_rereplication_layout,
     encode_underreplicated,
     encode_vote,
+    restore_underreplicated,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "encode_service_info",
     "encode_underreplicated",
     "encode_vote",
+    "restore_underreplicated",
 ]

@@ -24,8 +24,12 @@ _CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {
 def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
     """Encode the underreplicated mark of a ledger, which lists the bookies that lack entries.
 
+    A mark that could not be decoded is returned as it was stored.
+
     :raises CodecError: a value does not fit its field.
     """
+    if mark.problem:
+        return mark.stored
     with codec_errors("under-replication mark"):
         return text_of(pb.UnderreplicatedLedgerFormat(replica=mark.replicas, ctime=mark.ctime))
 
@@ -38,6 +42,17 @@ def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
     with codec_errors("under-replication mark"):
         message = parse_text(pb.UnderreplicatedLedgerFormat(), data)
         return UnderreplicatedLedger(tuple(message.replica), message.ctime if message.HasField("ctime") else None)
+
+
+def restore_underreplicated(data: bytes) -> UnderreplicatedLedger:
+    """Decode the underreplicated mark of a ledger; return one with the reason and the bytes if it cannot be decoded.
+
+    :param data: the stored bytes of the mark.
+    """
+    try:
+        return decode_underreplicated(data)
+    except CodecError as error:
+        return UnderreplicatedLedger(problem=str(error), stored=data)
 
 
 def encode_rereplication_layout() -> bytes:

@@ -207,7 +207,9 @@ def mark_reason(
     if lacking:
         were = "was" if len(lacking) == 1 else "were"
         parts.append(f"{', '.join(lacking)} {were} damaged or away, or lacked entries, when the ledger was marked")
-    if not mark.replicas:
+    if mark.problem:
+        parts.append(f"its mark cannot be decoded, so the bookies in it are not known: {mark.problem}")
+    elif not mark.replicas:
         parts.append("a check found too few replicas")
     parts.append("no worker is at it at present" if lock is None else f"worker: {lock}")
     if lock is None and before:

@@ -4,17 +4,16 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 from zope.interface import implementer
 
-from ...codec.metadata_formats.underreplication import decode_underreplicated, encode_underreplicated
+from ...codec.metadata_formats.underreplication import encode_underreplicated
 from ...errors import (
-    CodecError,
     LedgerLockedError,
-    MetadataSerializationError,
     MetadataVersionError,
     NotUnderreplicatedError,
 )
 from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
 from ..stored_form import stored_text
+from ..stored_marks import StoredMarks
 from .session import EmbeddedSession
 
 _PAGE = 1000
@@ -28,6 +27,7 @@ class EmbeddedUnderreplication:
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
         self._store = session.store
+        self._marks = StoredMarks()
         self._held: set[int] = set()
         session.on_expiry(self._held.clear)
 
@@ -51,10 +51,7 @@ class EmbeddedUnderreplication:
 
     async def read_mark(self, ledger_id: int) -> Versioned[UnderreplicatedLedger]:
         stored = await self._session.read(self._store.read_mark, check_ledger_id(ledger_id))
-        try:
-            return Versioned(decode_underreplicated(stored.value), stored.version)
-        except CodecError as error:
-            raise MetadataSerializationError(f"{self._session.uri}: mark of ledger {ledger_id}: {error}") from error
+        return self._marks.decode(ledger_id, stored.value, stored.version)
 
     async def replace_mark(
         self, ledger_id: int, mark: UnderreplicatedLedger, version: int

@@ -19,7 +19,6 @@ from zope.interface import implementer
 from ...codec.metadata_formats.underreplication import (
     check_rereplication_layout,
     decode_lock,
-    decode_underreplicated,
     encode_lock,
     encode_rereplication_layout,
     encode_underreplicated,
@@ -35,6 +34,7 @@ from ...errors import (
 from ...model import UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
 from ..stored_form import stored_text
+from ..stored_marks import StoredMarks
 from .cluster import LAYOUT, UNDERREPLICATION
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError, Stat
 from .watches.mark_watch import GROUP, GROUPS, TreeWatch
@@ -75,6 +75,7 @@ class ZooKeeperUnderreplication:
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
+        self._stored = StoredMarks()
         self._held: set[int] = set()
         znodes.session.on_expiry(self._held.clear)
         self._ready = False
@@ -117,11 +118,9 @@ class ZooKeeperUnderreplication:
         path = self._mark_path(ledger_id)
         try:
             data, stat = await self._znodes.get(path)
-            return Versioned(decode_underreplicated(data), stat.version)
         except NodeMissingError as error:
             raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
-        except CodecError as error:
-            raise MetadataSerializationError(f"{path}: {error}") from error
+        return self._stored.decode(ledger_id, data, stat.version)
 
     async def replace_mark(
         self, ledger_id: int, mark: UnderreplicatedLedger, version: int

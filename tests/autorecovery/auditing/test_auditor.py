@@ -35,6 +35,21 @@ class LostBookieTests(AuditorCase):
         self.assertEqual(mark.ctime, self.now_ms())
         self.assertEqual((node.metrics.marked.success.sum, node.metrics.marked_bytes.success.sum), (3, 300))
 
+    def test_undecodable_mark(self) -> None:
+        """A mark that cannot be decoded counts for its ledger alone: all others are marked, and one line is logged."""
+        self.do(self.cluster.underreplication.mark(0))
+        self.cluster.underreplication._store.write_mark(0, b"\xff", 0)
+        node = self.node()
+        self.settle(5)
+        with capturedLogs() as events:
+            self.kill("b0:1")
+            self.settle()
+        self.assertEqual(self.marks(), {**_ON_B0, 0: ()})
+        self.assertEqual(node.writes[0], 1)
+        lines = [formatEvent(event) for event in events]
+        self.assertEqual(sum("ledger 0 counts as marked without names" in line for line in lines), 1, lines)
+        self.assertIn("3 ledgers marked: 3 of bookie b0:1", lines)
+
     def test_loss_is_logged(self) -> None:
         """A lost bookie is named with the time, its ledgers are counted and marked, and its return is logged."""
         self.node(lost_bookie_recovery_delay=30)

@@ -66,6 +66,25 @@ class RepairTests(WorkerCase):
             self.assertEqual((self.marked(), self.metadata(ledger_id)), ([], before))
             self.assert_complete(ledger_id, payloads)
 
+    def test_undecodable_mark(self) -> None:
+        """A ledger with a mark that cannot be decoded is checked on all bookies and repaired, and is marked no more; if
+        it cannot be repaired, its mark gets the names of the bookies that lack entries.
+        """
+        ledgers = [self.write(self.payloads(20)) for _ in range(2)]
+        impossible = self.metadata(ledgers[1]).segments[0].bookies
+        del self.bookies[self.metadata(ledgers[0]).segments[0].bookies[0]].entries[ledgers[0]][7]
+        for bookie_id in impossible:
+            del self.bookies[bookie_id].entries[ledgers[1]][7]
+        for ledger_id in ledgers:
+            self.mark(ledger_id)
+            self.cluster.underreplication._store.write_mark(ledger_id, b"\xff", 0)
+        self.worker()
+        self.pass_time(5)
+        self.assertEqual(self.marked(), ledgers[1:])
+        self.assert_complete(ledgers[0], self.payloads(20))
+        mark = self.do(self.cluster.underreplication.read_mark(ledgers[1])).value
+        self.assertEqual((mark.replicas, mark.problem), (tuple(sorted(impossible)), ""))
+
     def test_whole_or_deleted(self) -> None:
         """The mark of a ledger that is whole, or does not exist, is removed."""
         self.mark(self.write(self.payloads(5)))

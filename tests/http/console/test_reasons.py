@@ -1,10 +1,14 @@
 """What the console says of under-replicated ledgers, of what limits a repair, and of the loss of one more bookie."""
 
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.cluster_parts import ClusterBookie, repair_limit, risks
+from bookkeeper_twisted.http.console.cluster_parts import ClusterBookie, ClusterParts, repair_limit, risks
 from bookkeeper_twisted.http.console.marked_ledgers import mark_reason
 from bookkeeper_twisted.model import UnderreplicatedLedger
+
+from .cluster_case import ConsoleClusterCase
 
 THERE = frozenset({"a", "b"})
 OWN = "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
@@ -77,3 +81,30 @@ class ReasonTests(SynchronousTestCase):
             self.assertTrue(text.endswith("; 1 of 5 writable bookies not counted: free space unknown"), text)
         for ensemble, is_safe in ((2, True), (3, True), (4, False)):
             self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
+
+
+class MarkTests(ConsoleClusterCase):
+    """Marks that cannot be decoded or read, in a cluster in memory."""
+
+    def read(self, name: str) -> Any:
+        """The state of a part of the console."""
+        parts = ClusterParts(self.shared, self.clock)
+        return self.result(parts.repair() if name == "repair" else parts.cluster())
+
+    def test_undecodable_mark(self) -> None:
+        """A mark that cannot be decoded has a row that says so, here and on the page of its ledger."""
+        broken, other = (self.ledger(b"x") for _ in range(2))
+        for ledger_id in (broken, other):
+            self.result(self.marks.mark(ledger_id, self.bookies_of(ledger_id)[:1], 7000))
+        self.marks._store.write_mark(broken, b"\xff", 0)
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["lookedAt"]), (2, 2))
+        row = found["ledgers"][0]
+        self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (broken, [], None, 2))
+        reason = row["reason"]
+        self.assertTrue(reason.startswith("its mark cannot be decoded, so the bookies in it are not known: "), reason)
+        self.assertIn("can't decode byte 0xff", reason)
+        self.assertTrue(reason.endswith("; no worker is at it at present"), reason)
+        self.assertEqual(self.json(f"ledger?ledger_id={broken}")["mark"]["reason"], reason)
+        listed = self.json("ledgers?at_risk=true")
+        self.assertEqual([each["id"] for each in listed["ledgers"]], [other])

@@ -62,6 +62,18 @@ class UnderreplicationTests(ZooKeeperCase):
         self.run_(self.marks.remove_mark(1 << 16, 0))
         self.assertFalse([path for path in self.store.paths() if path.startswith("underreplication/ledgers/")])
 
+    def test_undecodable(self) -> None:
+        """A mark that cannot be decoded names no bookies, and keeps its bytes if the ledger is marked again."""
+        self.run_(self.marks.mark(2, ["a"]))
+        path = "ledgers/0000/0000/0000/0002/urL0000000002"
+        self.server.set(f"/ledgers/underreplication/{path}", b"\xff\xfe", 0)
+        self.run_(self.marks.mark(2, ["b"], 1))
+        found = self.run_(self.marks.read_mark(2))
+        self.assertEqual((found.value.replicas, found.version, self.data(path)), ((), 2, b"\xff\xfe"))
+        self.assertIn("codec can't decode", found.value.problem)
+        self.run_(self.marks.remove_mark(2, 2))
+        self.assertEqual(self.listed(), [])
+
     def test_other_layout(self) -> None:
         """Marks that are laid out in an unknown way are left alone."""
         self.server.create(NewNode("/ledgers/underreplication"), 0)

@@ -1,0 +1,35 @@
+"""Plants in underreplicated marks that cannot be decoded or listed."""
+
+from .plant import Plant
+
+_STORED = ["tests.metadata.test_stored_marks", "tests.metadata.zookeeper.test_underreplication"]
+_REMOVAL = ["tests.metadata.test_mark_removal"]
+
+PLANTS = (
+    Plant(
+        "a mark that cannot be decoded ends the audit", "codec/metadata_formats/underreplication.py",
+        "return UnderreplicatedLedger(problem=str(error), stored=data)", "raise",
+        ["tests.autorecovery.auditing.test_auditor"], where="restore_underreplicated",
+    ),
+    Plant(
+        "a mark that cannot be decoded is replaced by the newest names", "model.py",
+        "if self.problem:\n    return self", "", _STORED, where="UnderreplicatedLedger.with_replicas",
+    ),
+    Plant(
+        "each read of a mark that cannot be decoded is a line", "metadata/stored_marks.py",
+        "ledger_id not in self._logged", "True", _STORED, where="StoredMarks.decode",
+    ),
+    Plant(
+        "a bookie in a mark that cannot be decoded may be lost at its removal", "metadata/mark_removal.py",
+        "bookies if mark.value.problem else mark.value.replicas", "mark.value.replicas", _REMOVAL, where="remove_mark",
+    ),
+    Plant(
+        "a mark that cannot be decoded stays so", "autorecovery/replication/worker.py",
+        "lacking.issuperset(names.replicas) and not names.problem", "lacking.issuperset(names.replicas)",
+        ["tests.autorecovery.replication.test_worker"], where="ReplicationWorker._narrow_mark",
+    ),
+    Plant(
+        "a check has found the ledger of a mark that cannot be decoded", "http/console/marked_ledgers.py",
+        "mark.problem", "False", ["tests.http.console.test_reasons"], where="mark_reason",
+    ),
+)
