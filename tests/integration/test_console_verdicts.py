@@ -101,14 +101,17 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
         return bool(driver.execute_script("return window.asked.length") == count)
 
     async def test_marks_alone(self) -> None:
-        """Without an auditor, ledgers are counted by their marks alone; of very many, the least number is told."""
+        """If no auditor marks ledgers, the numbers are of marks alone; of very many, the least number is told."""
         await deferToThread(self._marks_alone)
 
     def _marks_alone(self) -> None:
-        self.given({"work": None, "cluster": {**CLUSTER, "marked": 1, "auditor": None}})
-        self.visit.home()
-        self.visit.wait("#line", "1 ledger under-replicated by marks alone, as NO AUDITOR is elected")
-        self.given({"work": None, "cluster": {**CLUSTER, "marked": 7000, "moreMarked": True, "auditor": "b:1"}})
+        for marked, said in ((1, "1 is marked; the page has the reason of each"), (0, "none is marked")):
+            self.given({"work": None, "cluster": {**CLUSTER, "marked": marked, "marksAlone": "NO AUDITOR"}})
+            self.visit.home()
+            noun = "ledger" if marked else "ledgers"
+            self.visit.wait("#line", f"{marked} {noun} under-replicated by marks alone, as NO AUDITOR")
+            self.visit.wait("main table", f"replicated? {said}; others may lack replicas: NO AUDITOR")
+        self.given({"work": None, "cluster": {**CLUSTER, "marked": 7000, "moreMarked": True, "marksAlone": ""}})
         self.visit.home()
         self.visit.wait("#line", "at least 7,000 ledgers under-replicated")
         self.visit.wait("main table", "Why is this ledger under-replicated? at least 7,000 are marked")

@@ -124,4 +124,16 @@ PLANTS = (
         "of many marks only the first are looked at", _LEDGERS, "len(marked) > LISTED", "False", _SEARCHED,
         where="LedgerPages._missing",
     ),
+    Plant(
+        "while autorecovery is off, no mark means that all is well", _MARKED, "if not enabled: ...", "", _SURVEYED,
+        where="marks_alone",
+    ),
+    Plant(
+        "a lost bookie whose ledgers nobody has marked is not told of", _CLUSTER, "each not in named", "False",
+        _SURVEYED, where="ClusterParts.cluster",
+    ),
+    Plant(
+        "the page of a ledger waits for an auditor that is switched off", _MARKED, "if not enabled: ...", "", _SEARCHED,
+        where="unmarked_reason",
+    ),
 )  # fmt: skip

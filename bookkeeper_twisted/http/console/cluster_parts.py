@@ -24,7 +24,7 @@ from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers
-from .marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS, MarkedLedgers, list_marks, within
+from .marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS, MarkedLedgers, list_marks, marks_alone, within
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
@@ -106,6 +106,8 @@ class ClusterParts:
         self._away = self._unneeded = frozenset[str]()
         self._registered = frozenset[str]()
         self._said: dict[int, str] = {}
+        self._named: set[str] | None = None  # the bookies that marks name; None if not all marks were read
+        self._unnamed: list[str] = []
         self._surveyed: float | None = None
         self._sampled = -SEEN_SECONDS
 
@@ -156,9 +158,13 @@ class ClusterParts:
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
         marks, is_more = await list_marks(admin.client.metadata.underreplication, self._seconds)
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
+        lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
+        named = self._named if marks else set()
+        self._unnamed = [] if named is None else [each for each in lost if each not in named]
         return {
             "marked": len(marks),
             "moreMarked": is_more,
+            "marksAlone": marks_alone(enabled, auditor, self._unnamed),
             "auditor": auditor,
             "bookies": {row.id: _as_json(row) for row in rows},
             "safe": [
@@ -237,14 +243,15 @@ class ClusterParts:
         locks = None if found.locks is None else _of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
-        elsewhere = self._elsewhere(locks or {}, jobs)
+        elsewhere, alone = self._elsewhere(locks or {}, jobs), marks_alone(enabled, auditor, self._unnamed)
+        self._named = found.named if found.looked_at == len(marked) else None
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more,
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
             "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
             "limit": repair_limit(
-                len(marked), locks, enabled, auditor, len(writable), self._waiting(), elsewhere, is_more
+                len(marked), locks, enabled, alone, len(writable), self._waiting(), elsewhere, is_more
             ),
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
@@ -425,7 +432,7 @@ def bookie_states(
 
 
 def repair_limit(
-    count: int, locks: Mapping[int, str] | None, enabled: bool, auditor: str | None, writable: int, waiting: str,
+    count: int, locks: Mapping[int, str] | None, enabled: bool, alone: str, writable: int, waiting: str,
     elsewhere: Collection[str] = (), is_more: bool = False,
 ) -> str:  # fmt: skip
     """Return a text that says what limits the speed of the repair of underreplicated ledgers.
@@ -433,17 +440,19 @@ def repair_limit(
     :param count: number of ledgers with an underreplicated mark.
     :param locks: the text in each replication lock, by ledger id; None if the locks could not be read in time.
     :param enabled: whether autorecovery is switched on.
-    :param auditor: the bookie id of the auditor; None if none is elected.
+    :param alone: why ledgers that lack replicas may have no mark; empty if no reason is known.
     :param writable: number of writable bookies.
     :param waiting: the speed limit for which replication waits in this process; empty if there is none.
     :param elsewhere: hosts of other processes that are repairing ledgers, whose speed limits are unknown here.
     :param is_more: whether there may be more marks than ``count``.
     """
     at_least = "at least " if is_more else ""
-    if not count:
-        return "nothing has to be repaired" + ("" if enabled else "; autorecovery is disabled")
     if not enabled:
-        return "autorecovery is disabled: enable it"
+        further, which = ("further ", "others") if count else ("", "any")
+        unknown = f"no {further}ledger is marked, so whether {which} lack replicas is not known"
+        return f"autorecovery is disabled: enable it; until then {unknown}"
+    if not count:
+        return f"no ledger is marked, but some may lack replicas: {alone}" if alone else "nothing has to be repaired"
     obstacles = [f"the speed limit {waiting}"] if waiting else []
     if locks is None:
         return "; and ".join([*obstacles, f"what the workers say could not be read within {DETAILS_SECONDS:g} s"])
@@ -461,8 +470,7 @@ def repair_limit(
     if obstacles:
         return "; and ".join(obstacles)
     if not locks:
-        without = "; no auditor is elected" if auditor is None else ""
-        return f"no replication worker is at work: does a process run autorecovery?{without}"
+        return "no replication worker is at work: does a process run autorecovery?" + (f"; {alone}" if alone else "")
     share = f"{len(locks)} of {at_least}{count}"
     known = f"the workers: {share} ledgers are being repaired, onto {writable} writable bookies"
     if not elsewhere:

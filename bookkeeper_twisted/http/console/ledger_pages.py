@@ -279,7 +279,8 @@ class LedgerPages:
             present = present.difference(mark.missing)
             if says_lost(mark.lock):
                 stored = present = frozenset()
-        auditor = await AutorecoveryAdmin(admin.client.metadata).auditor()
+        autorecovery = AutorecoveryAdmin(admin.client.metadata)
+        enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         found = {
             **_row(ledger_id, metadata, present, stored),
             "digest": metadata.digest_type.name,
@@ -290,7 +291,7 @@ class LedgerPages:
         }
         if mark is None:
             found["unmarked"] = unmarked_reason(
-                live_replicas(metadata, present), metadata.write_quorum_size, auditor, silent,
+                live_replicas(metadata, present), metadata.write_quorum_size, enabled, auditor, silent,
                 live_replicas(metadata, stored),
             )  # fmt: skip
         return json_answer(exact(found))

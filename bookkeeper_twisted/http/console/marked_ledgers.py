@@ -30,6 +30,7 @@ UNREAD = f"not known, as the locks could not be read within {DETAILS_SECONDS:g} 
 """The text for a replication lock if the locks could not be read in time."""
 
 _AT_ONCE = 20
+_NAMED = 3
 _STATES = {"grace": "left to its writer", "waiting": "waits", "impossible": "cannot be repaired"}
 
 
@@ -46,6 +47,7 @@ class MarkedLedgers:
     :ivar looked_at: number of ledgers whose live replicas are known, or whose metadata cannot be decoded.
     :ivar unavailable: ids of ledgers with entries that no bookie that answers has, or a worker says so.
     :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
+    :ivar named: ids of all bookies that the marks of these ledgers name.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class MarkedLedgers:
         self.looked_at = 0
         self.unavailable: list[int] = []
         self.doubtful: list[int] = []
+        self.named: set[str] = set()
         self._reasons: dict[int, str] = {}
         self._undecoded = UndecodedLedgers(self._reasons.__setitem__)
 
@@ -108,6 +111,7 @@ class MarkedLedgers:
         except MetadataError:
             return None
         self.looked_at += 1
+        self.named.update(mark.replicas)
         if metadata is None:
             return (None, mark, None) if ledger_id in self._undecoded.ids else None
         is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
@@ -217,13 +221,31 @@ def mark_reason(
     return "; ".join(parts)
 
 
+def marks_alone(enabled: bool, auditor: str | None, unnamed: Sequence[str] = ()) -> str:
+    """Return why ledgers that lack replicas may have no mark at present; empty if no reason is known.
+
+    :param enabled: whether autorecovery is switched on.
+    :param auditor: the bookie id of the auditor; None if none is elected.
+    :param unnamed: ids of unavailable bookies that ledgers may need and that no mark names.
+    """
+    if not enabled:
+        return "autorecovery is DISABLED, so the auditor marks no ledger"
+    if auditor is None:
+        return "NO AUDITOR is elected that marks ledgers"
+    if not unnamed:
+        return ""
+    lost = ", ".join(unnamed[:_NAMED]) + (", ..." if len(unnamed) > _NAMED else "")
+    return f"no mark names {lost}, unavailable: not audited yet, or the audits fail, as the auditor's log says then"
+
+
 def unmarked_reason(
-    replicas: int, write_quorum: int, auditor: str | None, silent: Collection[str] = (), stored: int = 0
+    replicas: int, write_quorum: int, enabled: bool, auditor: str | None, silent: Collection[str] = (), stored: int = 0
 ) -> Mapping[str, str]:  # fmt: skip
     """Return, as JSON, what it means that a ledger has no mark: a ``level``, ``good`` or ``bad``, and a ``text``.
 
     :param replicas: the lowest number of live replicas of its entries.
     :param write_quorum: the number of replicas that it should have.
+    :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param silent: ids of its bookies that are registered but do not answer; their replicas are not live.
     :param stored: the lowest number of replicas with those of the ``silent`` bookies.
@@ -231,6 +253,8 @@ def unmarked_reason(
     if replicas >= write_quorum:
         return {"level": "good", "text": "It is not marked as under-replicated."}
     why = "no auditor is elected that would mark it" if auditor is None else "the auditor has not marked it yet"
+    if not enabled:
+        why = "autorecovery is disabled, so the auditor does not mark it"
     parts = [f"It lacks replicas, {replicas} of {write_quorum} are left"]
     if silent:
         parts.append(f"{', '.join(sorted(silent))} {'does' if len(silent) == 1 else 'do'} not answer")

@@ -244,6 +244,27 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (ledger_id, bookies[:2], 7.0, 0))
         self.assertIn("no replication worker is at work", found["limit"])
 
+    def test_marks_alone(self) -> None:
+        """While the auditor marks nothing, because of the switch or for another reason, no mark is no good news."""
+        ledger_id = self.ledger(b"x")
+        lost, other, _ = self.bookies_of(ledger_id)
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.settle()
+        self.assertEqual((self.read("cluster")["marksAlone"], self.read("repair")["limit"]),
+                         ("", "nothing has to be repaired"))  # fmt: skip
+        self.result(self.cluster._registration.write_cookie(lost, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(lost))
+        for marked in ((), (other,), (lost,)):
+            if marked:
+                self.result(self.marks.mark(ledger_id, marked, None))
+                self.assertEqual(self.read("repair")["count"], 1)
+            text = self.read("cluster")["marksAlone"]
+            self.assertEqual(text.startswith(f"no mark names {lost}, unavailable: "), lost not in marked, text)
+            if not marked:
+                self.assertIn(f"some may lack replicas: no mark names {lost}", self.read("repair")["limit"])
+        self.result(self.marks.set_enabled(False))
+        self.assertIn("autorecovery is DISABLED", self.read("cluster")["marksAlone"])
+
     def test_marked_replicas(self) -> None:
         """Replicas that a mark names, as after a scrub, are not left; whether entries are lost, a worker says."""
         ledger_id = self.ledger(b"x")

@@ -227,6 +227,9 @@ class LedgerTests(ConsoleClusterCase):
             if found["unmarked"]["text"].endswith("mark it."):
                 self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
                 self.settle()
+        self.result(self.marks.set_enabled(False))
+        why = "autorecovery is disabled, so the auditor does not mark it"
+        self.assertTrue(self.json(f"ledger?ledger_id={ledger_id}")["unmarked"]["text"].endswith(f"left; {why}."))
 
     def test_silent(self) -> None:
         """A bookie that is registered but does not answer is named as such, and does not count as a replica."""

@@ -5,7 +5,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.http.console.cluster_parts import ClusterBookie, ClusterParts, repair_limit, risks
-from bookkeeper_twisted.http.console.marked_ledgers import mark_reason
+from bookkeeper_twisted.http.console.marked_ledgers import mark_reason, marks_alone
 from bookkeeper_twisted.model import UnderreplicatedLedger
 
 from .cluster_case import ConsoleClusterCase
@@ -33,34 +33,56 @@ class ReasonTests(SynchronousTestCase):
     def test_limit(self) -> None:
         """What holds up a repair is named: the switch, limits and workers that wait, no workers, their number."""
         for arguments, text in (
-            ((0, {}, True, "a", 3, ""), "nothing has to be repaired"),
-            ((0, {}, False, "a", 3, ""), "nothing has to be repaired; autorecovery is disabled"),
-            ((5, {1: "h"}, False, "a", 3, ""), "autorecovery is disabled: enable it"),
-            ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "a", 3, "w"),
+            ((0, {}, True, "", 3, ""), "nothing has to be repaired"),
+            ((0, {}, True, "no auditor", 3, ""), "no ledger is marked, but some may lack replicas: no auditor"),
+            ((0, {}, False, "a", 3, ""),
+             "autorecovery is disabled: enable it; until then no ledger is marked, so whether any lack replicas is not "
+             "known"),
+            ((5, {1: "h"}, False, "a", 3, ""),
+             "autorecovery is disabled: enable it; until then no further ledger is marked, so whether others lack "
+             "replicas is not known"),
+            ((5, {}, True, "no auditor", 3, ""),
+             "no replication worker is at work: does a process run autorecovery?; no auditor"),
+            ((5, {1: "h: too few", 2: "h: too few", 3: "h"}, True, "", 3, "w"),
              "the speed limit w; and 2 of 3 locked ledgers wait: too few"),
-            ((5, {1: "h: waits until 1: slow", 2: "h: waits until 2: few", 3: "i: waits until 3: few"}, True, "a", 3,
+            ((5, {1: "h: waits until 1: slow", 2: "h: waits until 2: few", 3: "i: waits until 3: few"}, True, "", 3,
               ""), "3 of 3 locked ledgers wait, 2 of them: few"),
             ((5, {1: "h: waits until 1: ledger 1 is slow", 2: "h: waits until 2: ledger 2 is slow",
-                  3: "i: waits until 3: b:3181 is away"}, True, "a", 3, ""),
+                  3: "i: waits until 3: b:3181 is away"}, True, "", 3, ""),
              "3 of 3 locked ledgers wait, 2 of them: ledger 1 is slow"),
-            ((5, {1: "h"}, True, "a", 3, "replication-write"), "the speed limit replication-write"),
-            ((5, {}, True, "a", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
-            ((5, {1: ""}, True, "a", 3, ""), "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
-            ((5, {1: "h", 2: "i"}, True, "a", 3, "", ["h", "i"]),
+            ((5, {1: "h"}, True, "", 3, "replication-write"), "the speed limit replication-write"),
+            ((5, {}, True, "", 3, ""), "no replication worker is at work: does a process run autorecovery?"),
+            ((5, {1: ""}, True, "", 3, ""), "the workers: 1 of 5 ledgers are being repaired, onto 3 writable bookies"),
+            ((5, {1: "h", 2: "i"}, True, "", 3, "", ["h", "i"]),
              "the workers: 2 of 5 ledgers are being repaired, onto 3 writable bookies; whether a speed limit "
              f"slows those on h, i, {OWN}"),
-            ((19, {1: "h: waits: few", 2: "h: waits: few", 3: "i", 4: "i"}, True, "a", 3, "", ["i"]),
+            ((19, {1: "h: waits: few", 2: "h: waits: few", 3: "i", 4: "i"}, True, "", 3, "", ["i"]),
              "2 of 4 locked ledgers wait: few; and 2 are being repaired, and 15 wait for a free worker: whether a "
              f"speed limit slows those on i, {OWN}"),
-            ((2, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"]),
+            ((2, {1: "h: waits: x", 2: "i"}, True, "", 3, "", ["i"]),
              f"1 of 2 locked ledgers wait: x; and 1 are being repaired: whether a speed limit slows those on i, {OWN}"),
-            ((5, {1: "h: waits: x", 2: "i"}, True, "a", 3, "", ["i"], True),
+            ((5, {1: "h: waits: x", 2: "i"}, True, "", 3, "", ["i"], True),
              "1 of 2 locked ledgers wait: x; and 1 are being repaired, and at least 3 wait for a free worker: whether "
              f"a speed limit slows those on i, {OWN}"),
-            ((5, {1: ""}, True, "a", 3, "", [], True),
+            ((5, {1: ""}, True, "", 3, "", [], True),
              "the workers: 1 of at least 5 ledgers are being repaired, onto 3 writable bookies"),
         ):  # fmt: skip
             self.assertEqual(repair_limit(*arguments), text)  # type: ignore[arg-type]
+
+    def test_marks_alone(self) -> None:
+        """While nothing is marked, the reserve about the marks has the reason: the switch before all others."""
+        self.assertEqual(marks_alone(True, "a"), "")
+        self.assertEqual(marks_alone(True, None, ["b"]), "NO AUDITOR is elected that marks ledgers")
+        for auditor in ("a", None):
+            self.assertEqual(
+                marks_alone(False, auditor, ["b"]), "autorecovery is DISABLED, so the auditor marks no ledger"
+            )
+        for unnamed, said in ((["b", "c", "d"], "b, c, d"), (["b", "c", "d", "e"], "b, c, d, ...")):
+            self.assertEqual(
+                marks_alone(True, "a", unnamed),
+                f"no mark names {said}, unavailable: not audited yet, or the audits fail, as the auditor's log says "
+                "then",
+            )
 
     def test_risks(self) -> None:
         """Each condition for the loss of one more bookie is judged on its own."""

@@ -93,8 +93,8 @@ export function underReplicated(state) {
   const marked = state.cluster?.marked,
     marks = state.repair;
   if (marked === undefined) return "under-replicated: not known yet";
-  const marksAlone = state.cluster.auditor === null ? " by marks alone, as NO AUDITOR is elected that marks more" : "";
-  const text = `${marksOf(state.cluster)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${marksAlone}`;
+  const why = state.cluster.marksAlone ? ` by marks alone, as ${state.cluster.marksAlone}` : "";
+  const text = `${marksOf(state.cluster)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${why}`;
   if (!marked) return text;
   if (!marks?.count) return `${text}, unavailable: ${unread(state, "repair") || "not known yet"}`;
   return `${text}, ${unavailable(marks)}${asOf(state)}`;

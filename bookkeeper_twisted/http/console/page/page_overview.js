@@ -75,12 +75,12 @@ const QUESTIONS = [
   [
     "Why is this ledger under-replicated?",
     "#/repair",
-    ({ cluster }) =>
-      cluster?.marked === undefined
-        ? ""
-        : cluster.marked
-          ? `${marksOf(cluster)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each`
-          : "none is",
+    ({ cluster }) => {
+      if (cluster?.marked === undefined) return "";
+      const alone = cluster.marksAlone ? `; others may lack replicas: ${cluster.marksAlone}` : "";
+      if (!cluster.marked) return alone ? `none is marked${alone}` : "none is";
+      return `${marksOf(cluster)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each${alone}`;
+    },
     "cluster",
   ],
   [
