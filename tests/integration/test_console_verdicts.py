@@ -19,6 +19,23 @@ window.fetch = (path, options) => {
 """A script that lets requests for ledgers wait for a test to answer them."""
 
 
+_LATER = """
+const fetched = window.fetch, now = Date.now;
+window.later = 0;
+Date.now = () => now() + window.later;
+window.fetch = (path, options) => {
+  if (path !== "/api/v1/console/stream") return fetched(path, options);
+  const start = (controller) => {
+    window.send = (kind, data) =>
+      controller.enqueue(new TextEncoder().encode(`event: ${kind}\\ndata: ${JSON.stringify(data)}\\n\\n`));
+    window.send("snapshot", window.given);
+  };
+  return Promise.resolve(new Response(new ReadableStream({ start })));
+};
+"""
+"""A script by which a test sends events, and lets time pass."""
+
+
 class ConsoleVerdictsTests(ConsoleStatesCase):
     """Verdicts of the page over what a test gives it."""
 
@@ -96,6 +113,47 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             )
             verdict = self.visit.wait("#verdict")
             self.assertTrue(verdict.startswith(said), verdict)
+
+    async def test_repeated(self) -> None:
+        """The ledgers are looked at again after a time, or after a change of bookies, if the page is seen; an answer
+        stays until there is another one, and has its time.
+        """
+        await deferToThread(self._repeated)
+
+    def _repeated(self) -> None:
+        cluster: dict[str, Any] = {**CLUSTER, "safe": [{"safe": True, "text": "all bookies are there"}]}
+        before = ""
+        given = f"window.given = {json.dumps({'work': None, 'cluster': cluster})};"
+        run = self.visit.driver.execute_script
+        self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": given + _LATER + _HELD})
+        self.visit.ask("Is the cluster safe to lose one more bookie?")
+        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"]}
+        risk = "NO: the loss of one bookie would lose entries of 1 ledger"
+        hidden = "Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] })"
+        wait = "setTimeout(arguments[0], 2500)"
+        for number, (found, failure, said) in enumerate((
+            ([], "", "yes"), ([row], "", risk), ([], "no store", risk), ([], "", "yes"),
+            ([], "no store", "not known, as the ledgers cannot be read: no store"),
+        )):  # fmt: skip
+            self.visit.until(partial(self._has_asked, number + 1), "request")
+            if number:
+                self.assertEqual(self.visit.wait("#verdict"), before)
+            answer = {"ledgers": found, "undecoded": [], "unpromised": [], "scanned": 9, "next": None}
+            run("window.asked.at(-1)(new Response(arguments[0], { status: arguments[1] }))",
+                failure or json.dumps(answer), 500 if failure else 200)  # fmt: skip
+            before = self.visit.wait("#verdict", said)
+            self.assertEqual(before, said)
+            self.assertRegex(self.visit.wait("#scan"), r"looked at\n9, all of them, at \d\d:\d\d:\d\d\n")
+            run(hidden, number == 1)
+            if number != 2:
+                run("window.later += 31000")
+            if number in (1, 2):
+                self.visit.driver.execute_async_script(wait)
+                self.assertTrue(self._has_asked(number + 1, self.visit.driver))
+            run(hidden, False)
+            if number == 2:
+                more = {**cluster, "bookies": {**cluster["bookies"], "b:2": {"id": "b:2", "state": "writable"}}}
+                run("window.send('change', { cluster: arguments[0] })", more)
 
     def _has_asked(self, count: int, driver: Any) -> bool:
         return bool(driver.execute_script("return window.asked.length") == count)

@@ -3,13 +3,16 @@
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
 import {
-  ago, asOf, bytes, count, days, marksOf, percent, reason, replicas, stateOf, time, undecoded, unread,
+  ago, asOf, bytes, count, days, duration, marksOf, percent, reason, replicas, stateOf, time, undecoded, unread,
 } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
+const unseen = () => ({
+  end: 0, lost: 0, doubtful: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "",
+});
+
 /** What the page has found when it last looked through all ledgers. */
-const nothing = { end: 0, lost: 0, doubtful: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "" };
-let scan = nothing;
+let scan = unseen();
 
 const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "ledgers"}`;
 
@@ -258,7 +261,7 @@ export const safety = {
     const found = h("div", { role: "status", id: "scan" }, "looking through all ledgers");
     verdict.element.id = "verdict";
     root.append(verdict.element, reasons.element, h("h3", null, "Ledgers with one replica left, or none"), found);
-    act(() => scanLedgers(found, show));
+    keepLooking(found, show, act, state);
     return {
       update: () => {
         show();
@@ -276,21 +279,55 @@ const AT_RISK = [
   ["bookies", (row) => row.bookies.join(", ")],
 ];
 
-async function scanLedgers(found, show) {
-  const rows = { lost: [], doubtful: [], risky: [] };
+const REST_MS = 30_000; // the least time between two looks through the ledgers
+const REST_SHARE = 10; // a look that took long is repeated after this many times as long: the looks cost the cluster
+
+const bookiesOf = ({ cluster }) =>
+  Object.values(cluster?.bookies || {})
+    .map((row) => `${row.id} ${stateOf(row)}`)
+    .sort()
+    .join();
+
+/** Looks through the ledgers again and again while the page is shown, and sooner if bookies have changed since then. */
+async function keepLooking(found, show, act, state) {
+  scan = unseen();
+  while (found.isConnected) {
+    const began = Date.now();
+    let bookies = bookiesOf(state);
+    await act(() => scanLedgers(found, show, began));
+    const end = Date.now(),
+      took = end - began;
+    const rest = () => {
+      bookies ||= bookiesOf(state); // they were not known when the look began
+      return bookies === bookiesOf(state) ? Math.max(REST_MS, REST_SHARE * took) : took;
+    };
+    while (found.isConnected && (document.hidden || Date.now() - end < rest()))
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+}
+
+const worse = (one, other) =>
+  ["lost", "fewer", "doubtful", "risky"].some((kind) => one[kind] > other[kind]) ||
+  one.unpromised.length > other.unpromised.length;
+
+/** Looks through all ledgers once; what an earlier look has found stays until this one has ended, or found worse. */
+async function scanLedgers(found, show, began) {
+  const rows = { lost: [], doubtful: [], risky: [] },
+    own = unseen();
   let after = -1,
     scanned = 0;
-  const own = { ...nothing, unpromised: [], undecoded: [] };
-  scan = own; // an answer to an earlier look may still be on its way
+  if (!scan.end) scan = own;
   while (after !== null && found.isConnected) {
     let answer;
     try {
       answer = await get(`/api/v1/console/ledgers?at_risk=true&after=${after}`);
     } catch (error) {
-      own.failure = error.message;
+      if (!found.isConnected) return;
+      scan.failure = error.message;
       show();
       throw error;
     }
+    if (!found.isConnected) return; // the page was left, and may be shown again, with a look of its own
     for (const row of answer.ledgers) {
       const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : "lost";
       own[kind] += 1;
@@ -302,11 +339,15 @@ async function scanLedgers(found, show) {
     scanned += answer.scanned;
     after = answer.next;
     if (after === null) own.end = Date.now() / 1000;
+    else if (scan !== own && !worse(own, scan)) continue;
+    scan = own;
     show();
+    const took = Math.round(own.end - began / 1000);
+    const all = `, all of them, at ${time(own.end)}${took > 1 ? `, within ${duration(took)}` : ""}`;
     const shown = (number) => h("span", { class: number ? "bad" : "good" }, count(number));
     found.replaceChildren(
       facts([
-        ["ledgers looked at", count(scanned) + (after === null ? ", all of them" : " so far")],
+        ["ledgers looked at", count(scanned) + (after === null ? all : " so far")],
         ["without a replica left", shown(own.lost)],
         [`on bookies alone ${DOUBTFUL}`, shown(own.doubtful)],
         ["one more loss would lose entries", shown(own.risky)],
