@@ -31,18 +31,23 @@ class _Times(NamedTuple):
 class CheckpointTimes:
     """The times of the checkpoint in progress and of the newest checkpoints, in seconds of the reactor's clock.
 
-    A checkpoint that has lasted for :data:`VERY_LONG` is logged, with the directories that are not written, and so is
-    its end.  If such a line was logged less than :data:`LINE_INTERVAL` ago, it is logged later, unless the checkpoint
+    A checkpoint that has lasted for :data:`VERY_LONG` is logged, with the directories for which it waits, and so is its
+    end.  If such a line was logged less than :data:`LINE_INTERVAL` ago, it is logged later, unless the checkpoint
     has ended before.
 
     :param is_full: tests whether the write cache is full, so that adds must wait for the end of a checkpoint.
+    :param waits_for: returns, for the paths of the ledger directories that the checkpoint in progress has not written
+        yet, a text that names the directories for which it waits.
     """
 
     _log = Logger()
 
-    def __init__(self, clock: IReactorTime, is_full: Callable[[], bool]) -> None:
+    def __init__(
+        self, clock: IReactorTime, is_full: Callable[[], bool], waits_for: Callable[[Sequence[str]], str]
+    ) -> None:  # fmt: skip
         self._clock = clock
         self._is_full = is_full
+        self._waits_for = waits_for
         self._began: float | None = None
         self._unwritten: dict[str, None] = {}
         self._past: deque[_Times] = deque(maxlen=_KEPT)
@@ -59,6 +64,11 @@ class CheckpointTimes:
     def is_blocking(self) -> bool:
         """Test whether adds must wait for the end of the checkpoint in progress, because the write cache is full."""
         return self._began is not None and self._is_full()
+
+    @property
+    def waits_for(self) -> str:
+        """Return the directories for which the checkpoint in progress waits; empty if none is in progress."""
+        return "" if self._began is None else self._waits_for(tuple(self._unwritten))
 
     def begin(self, directories: Sequence[str]) -> None:
         """Record the begin of a checkpoint.
@@ -99,7 +109,7 @@ class CheckpointTimes:
         self._line_due = None
         self._is_logged, self._logged_at = True, self._clock.seconds()
         self._log.warn(
-            "a checkpoint has lasted for {s:.0f} s: the disk of {where} does not answer, or is slow; adds wait as soon "
-            "as the write cache is full",
-            s=self.seconds, where=", ".join(self._unwritten) or "the log marks of the journals",
+            "a checkpoint has lasted for {s:.0f} s: it waits for {where}: the disk does not answer, or is slow; adds "
+            "wait as soon as the write cache is full",
+            s=self.seconds, where=self.waits_for,
         )  # fmt: skip

@@ -65,7 +65,7 @@ class Checkpointer:
         self._metrics = metrics
         self._on_written = on_written
         self._on_failed = on_failed
-        self.times = CheckpointTimes(clock, storage.is_full)
+        self.times = CheckpointTimes(clock, storage.is_full, self._waits_for)
         self._failed_with = ""
         self._failures = 0  # number of consecutive failed checkpoints
         self._logged_at = 0.0
@@ -200,6 +200,30 @@ class Checkpointer:
 
     def _written(self, _: None, path: str) -> None:
         self.times.written(path)
+
+    def _waits_for(self, unwritten: Sequence[str]) -> str:
+        """Return the directories for which the checkpoint in progress waits, as a text.
+
+        When it has written all ledger directories, it writes the log marks into them, one after the other.  Before, the
+        same thread may have to delete, recycle or prepare journal files.
+
+        :param unwritten: paths of the ledger directories that it has not written yet.
+        """
+        directories = self._storage.directories
+        journals = _named("journal", [commit.journal.directory for commit in self._commits])
+        if unwritten:
+            indexes = {each.path: f" with its index in {each.index_path}" for each in directories if each.index_path}
+            return _named("ledger", [path + indexes.get(path, "") for path in unwritten])
+        marking = [each.path for each in directories if each.is_marking]
+        if marking:
+            return f"{_named('ledger', marking)}, where it writes the log marks of the journals"
+        if directories:
+            return f"{journals}, where old files are deleted or recycled, or the next one is prepared"
+        return f"a ledger directory, where it writes the log marks of the journals, or {journals}"
+
+
+def _named(kind: str, paths: Sequence[str]) -> str:
+    return f"the {kind} director{'y' if len(paths) == 1 else 'ies'} {', '.join(paths)}"
 
 
 def described(error: BaseException) -> str:

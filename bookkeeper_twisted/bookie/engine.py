@@ -228,7 +228,8 @@ class Engine:
         if times.seconds >= VERY_LONG:
             waits[CHECKPOINT] = times.seconds
         held_up = self.context.slow.held_up
-        return [PresentWait(name, seconds - held_up(seconds)) for name, seconds in waits.items()]
+        where = dict.fromkeys((ROOM_ON_DISK, CHECKPOINT), times.waits_for)
+        return [PresentWait(name, seconds - held_up(seconds), where.get(name, "")) for name, seconds in waits.items()]
 
     async def stop(self) -> LastCheckpoint | None:
         """Finish the requests in progress, close the connections and the journal queues, and run the last checkpoint.

@@ -13,8 +13,8 @@ because the flush may have stored newer rows of the same entries.
 
 import errno
 from collections import deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from ..entries.entry_run import EntryRun
 from ..entries.interfaces import Entries
@@ -81,6 +81,8 @@ class DirectoryStorage:
     :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
+    :ivar index_path: path of the directory of its index; empty if the index is in the same directory.
+    :ivar is_marking: whether the log mark of a journal is being written in the directory.
     :ivar entries: number of entries in entry logs: the last result of :meth:`count_live`, plus the entries flushed
         since.
     """
@@ -94,6 +96,7 @@ class DirectoryStorage:
         recent: RecentIndex,
         rebuilt: Rebuilt | None = None,
         reserve: SpaceReserve | None = None,
+        index_path: str = "",
     ) -> None:
         self.path = path
         self.log = log
@@ -103,6 +106,8 @@ class DirectoryStorage:
         self.looked_up = LookedUpRows(recent.limit)
         self.rebuilt = rebuilt
         self.reserve = reserve
+        self.index_path = index_path
+        self.is_marking = False
         self.active = WriteCache()
         self.flushing = WriteCache()
         self.entries = 0
@@ -253,6 +258,15 @@ class DirectoryStorage:
         self.active, self.flushing = self.flushing, WriteCache()
 
     # -- flush thread --
+
+    @contextmanager
+    def marking(self) -> Iterator[None]:
+        """Have :attr:`is_marking` set as long as this context lasts."""
+        self.is_marking = True
+        try:
+            yield
+        finally:
+            self.is_marking = False
 
     def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
         """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.

@@ -368,7 +368,8 @@ def _open_directory(
         index.close()
         raise
     reader = EntryLogReader(fs, path, settings.max_open_logs)
-    return DirectoryStorage(path, log, reader, index, RecentIndex(settings.recent_rows_bytes), rebuilt, reserve)
+    recent, elsewhere_at = RecentIndex(settings.recent_rows_bytes), "" if index_path == path else index_path
+    return DirectoryStorage(path, log, reader, index, recent, rebuilt, reserve, elsewhere_at)
 
 
 def _open_index_with(

@@ -114,7 +114,7 @@ class Rig:
 
     def __init__(
         self, disk: SimDisk | None = None, journals: int = 1, ledger_dirs: int = 1,
-        options: EngineOptions | None = None, storage: StorageSettings | None = None,
+        options: EngineOptions | None = None, storage: StorageSettings | None = None, index_dirs: str = "/ledger",
     ) -> None:  # fmt: skip
         self.disk = disk or SimDisk()
         self.clock = Clock()
@@ -124,7 +124,7 @@ class Rig:
         paths = StorePaths(
             tuple(f"/journal{i}" for i in range(journals)),
             tuple(f"/ledger{i}" for i in range(ledger_dirs)),
-            tuple(f"/ledger{i}" for i in range(ledger_dirs)),
+            tuple(f"{index_dirs}{i}" for i in range(ledger_dirs)),
         )
         paths.make(self.disk)
         self.store = Store.open(

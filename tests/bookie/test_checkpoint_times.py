@@ -1,5 +1,7 @@
 """The times of checkpoints, and the log lines about those that last very long."""
 
+from typing import Any
+
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
@@ -15,7 +17,7 @@ class TimesTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.full = False
-        self.times = CheckpointTimes(self.clock, lambda: self.full)
+        self.times = CheckpointTimes(self.clock, lambda: self.full, ", ".join)
 
     def checkpoint(self, seconds: float, is_full: bool = False) -> None:
         """A checkpoint that lasts so long."""
@@ -64,8 +66,8 @@ class TimesTests(SynchronousTestCase):
         self.assertEqual(
             [formatEvent(event) for event in events],
             [
-                "a checkpoint has lasted for 30 s: the disk of /l/current, /n/current does not answer, or is slow; "
-                "adds wait as soon as the write cache is full",
+                "a checkpoint has lasted for 30 s: it waits for /l/current, /n/current: the disk does not answer, or "
+                "is slow; adds wait as soon as the write cache is full",
                 "the checkpoint that has lasted very long ended after 3630 s",
             ],
         )
@@ -86,12 +88,17 @@ class TimesTests(SynchronousTestCase):
         self.times.end()
 
     def test_stuck(self) -> None:
-        """The line of a bookie's checkpoint names the directory whose disk hangs, then the step that follows."""
+        """The line of a bookie's checkpoint names the directories whose disks may hang, and of which kind they are."""
         rig = Rig(ledger_dirs=2)
         for ledger_id in (0, 1):
             rig.add(run(ledger_id, 0))
         rig.drain()
-        for steps, where in ((("flush-1",), "/ledger0/current"), (("flush-0", "flush-1"), "the log marks")):
+        before = "the journal directory /journal0/current, where old files are deleted or recycled, or the next one is "
+        for steps, where in (
+            ((), "the ledger directories /ledger0/current, /ledger1/current"),
+            (("flush-1",), "the ledger directory /ledger0/current"),
+            (("flush-0", "flush-1"), before + "prepared"),
+        ):
             rig.clock.advance(LINE_INTERVAL)
             checkpointing = rig.engine.checkpointer.checkpoint()
             for thread in steps:
@@ -101,5 +108,42 @@ class TimesTests(SynchronousTestCase):
                 rig.drain()
             self.assertTrue(self.successResultOf(checkpointing))
             first, second = [str(formatEvent(event)) for event in events]
-            self.assertIn(f"a checkpoint has lasted for 30 s: the disk of {where} ", first)
+            self.assertIn(f"a checkpoint has lasted for 30 s: it waits for {where}: the disk ", first)
             self.assertEqual(second, "the checkpoint that has lasted very long ended after 30 s")
+
+    def test_log_marks(self) -> None:
+        """While the log marks of the journals are written, a checkpoint waits for the ledger directory of the mark."""
+        rig, seen = Rig(journals=2, ledger_dirs=2), list[str]()
+        times = rig.engine.checkpointer.times
+
+        def look(op: Any) -> bool:
+            seen.append(f"{op.path} {times.waits_for}")
+            return False
+
+        for ledger_id in (0, 1):
+            rig.add(run(ledger_id, 0))
+        rig.drain()
+        self.assertEqual(times.waits_for, "")
+        rig.engine.checkpointer.checkpoint()
+        rig.executor.step("flush-0")
+        rig.executor.step("flush-1")
+        rig.disk.fail(5, when=look)
+        rig.executor.step("flush")
+        marks = [text for text in seen if "lastMark" in text]
+        self.assertEqual({text.split("/")[1] for text in marks}, {"ledger0", "ledger1"})
+        for text in marks:
+            directory = text.split("/")[1]
+            self.assertTrue(text.endswith(
+                f" the ledger directory /{directory}/current, where it writes the log marks of the journals"), text)
+        rig.drain()
+        self.assertEqual(times.waits_for, "")
+
+    def test_index(self) -> None:
+        """The index of a ledger directory may be on another disk, which is named, too."""
+        rig = Rig(index_dirs="/index")
+        rig.add(run(0, 0))
+        rig.drain()
+        rig.engine.checkpointer.checkpoint()
+        self.assertEqual(rig.engine.checkpointer.times.waits_for,
+                         "the ledger directory /ledger0/current with its index in /index0/current")
+        rig.drain()

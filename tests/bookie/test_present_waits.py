@@ -109,12 +109,13 @@ class PresentWaitsTests(SynchronousTestCase):
                 pass
         self.rig.clock.advance(8)
         self.assertEqual(self.waits(), {ROOM_ON_DISK: 8})
-        self.assertEqual(self.verdict(), f"the disk: adds have waited for 8 s for {ROOM_ON_DISK}")
+        where = ": it waits for the ledger directory /ledger0/current"
+        self.assertEqual(self.verdict(), f"the disk: adds have waited for 8 s for {ROOM_ON_DISK}{where}")
         self.rig.clock.advance(17)
         self.assertEqual(self.waits(), {})
         self.rig.clock.advance(10)
         self.assertEqual(self.waits(), {CHECKPOINT: 37})
-        self.assertEqual(self.verdict(), f"the disk: {CHECKPOINT} has lasted for 37 s")
+        self.assertEqual(self.verdict(), f"the disk: {CHECKPOINT} has lasted for 37 s{where}")
         self.rig.drain()
         self.assertEqual(self.waits(), {})
 

@@ -171,6 +171,18 @@ PLANTS = (
         where="CheckpointTimes.begin",
     ),
     Plant(
+        "a checkpoint that writes a log mark waits for the journals", "storage/directory_storage.py",
+        "self.is_marking = True", "pass", _TIMED, where="DirectoryStorage.marking",
+    ),
+    Plant(
+        "an index on a disk of its own is not told of", "storage/ledger_storage.py",
+        '"" if index_path == path else index_path', '""', _TIMED, where="_open_directory",
+    ),
+    Plant(
+        "the console does not say for which directory a checkpoint waits", "bookie/engine.py", 'where.get(name, "")',
+        '""', _PRESENT, where="Engine.present_waits",
+    ),
+    Plant(
         "a directory that is written counts as one that hangs", _TIMES,
         "self._unwritten.pop(directory, None)", "pass", _TIMED, where="CheckpointTimes.written",
     ),

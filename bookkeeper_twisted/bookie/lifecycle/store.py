@@ -95,9 +95,13 @@ class Store:
             # A checkpoint calls this function after it has committed the indexes.  Beside its position, each log mark
             # stores the number of commits of each index.  If an index has fewer commits at the next start, the start
             # knows that commits were lost.
-            commits = [directory.index.commits for directory in storage.directories]
+            directories = storage.directories
+            commits = [directory.index.commits for directory in directories]
             for log_mark, position in zip(log_marks, positions, strict=True):
-                log_mark.advance(position, commits)
+                if directories:
+                    log_mark.advance(position, commits, lambda number: directories[number].marking())
+                else:
+                    log_mark.advance(position)
 
         storage = storages.open(
             fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, persist

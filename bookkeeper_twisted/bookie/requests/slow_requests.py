@@ -185,10 +185,12 @@ class PresentWait(NamedTuple):
 
     :ivar waited_for: the resource or step, such as :data:`DISK`.
     :ivar seconds: for how long it has lasted.
+    :ivar where: of a checkpoint, a text that names the directories for which it waits; otherwise empty.
     """
 
     waited_for: str
     seconds: float
+    where: str = ""
 
 
 class SlowRequests:

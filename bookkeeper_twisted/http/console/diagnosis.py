@@ -146,11 +146,12 @@ def _present(waits: Iterable[PresentWait]) -> PresentWait | None:
 
 def _described(wait: PresentWait) -> str:
     name, seconds = wait.waited_for, f"{wait.seconds:.0f} s"
+    where = f": it waits for {wait.where}" if wait.where else ""
     if name in (ROOM, ROOM_ON_DISK):
-        return f"adds have waited for {seconds} for {name}"
+        return f"adds have waited for {seconds} for {name}{where}"
     if name == THREAD:
         return f"reads have waited for {seconds} for {name}"
-    return f"{name} {'have' if name == SYNC else 'has'} lasted for {seconds}"
+    return f"{name} {'have' if name == SYNC else 'has'} lasted for {seconds}{where}"
 
 
 def _recorded(threshold: str) -> str:

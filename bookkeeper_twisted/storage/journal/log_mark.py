@@ -17,8 +17,8 @@ old copy of the index cannot be noticed.
 import posixpath
 import re
 import struct
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from itertools import repeat
 
 from ...crc32c import crc32c
@@ -113,18 +113,23 @@ class LogMark:
         self.position = read_log_mark(fs, directories, name)
         self._durable = JournalPosition()
 
-    def advance(self, position: JournalPosition, commits: Sequence[int] = ()) -> None:
+    def advance(
+        self, position: JournalPosition, commits: Sequence[int] = (),
+        writing: Callable[[int], AbstractContextManager[None]] = lambda number: nullcontext(),
+    ) -> None:  # fmt: skip
         """Write a new log mark to all directories; it is durable on return.  A log mark never moves back.
 
         :param position: the new log mark; a position below the present one is ignored.
         :param commits: for each directory, the number of commits that its index has now; empty for a storage without
             indexes.
+        :param writing: called with the number of each directory; the returned context lasts while it is written to.
         :raises OSError: a file could not be written; :attr:`position` is unchanged.
         """
         if position < self.position or position <= self._durable:
             return
         numbers = _POSITION.pack(position.file_id, position.offset)
-        for directory, count in zip(self._directories, commits or repeat(0), strict=False):
+        for number, (directory, count) in enumerate(zip(self._directories, commits or repeat(0), strict=False)):
             data = _checked(numbers + _COMMITS.pack(count))
-            replace_file(self._fs, posixpath.join(directory, self._name), data)
+            with writing(number):
+                replace_file(self._fs, posixpath.join(directory, self._name), data)
         self.position = self._durable = position
