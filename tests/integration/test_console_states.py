@@ -244,7 +244,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         work: dict[str, object] = {"collection": {"directories": {"/d/current": {}}}}
         self.given(
             {"bookie": own, "work": work, "slow": [slow]},
-            disk_ledgers={"ledgers": {"7": 1 << 20}, "logs": 1, "left": 0, "next": None},
+            disk_ledgers={"ledgers": {"7": 1 << 20}, "freed": {}, "stays": "", "logs": 1, "left": 0, "next": None},
             ledger={"state": "CLOSED", "custom": {}},
         )  # fmt: skip
         self.visit.ask("Who holds this disk?")
@@ -261,20 +261,22 @@ class ConsoleStatesTests(ConsoleStatesCase):
 
     def _owners(self) -> None:
         work: dict[str, object] = {"collection": {"directories": {"/d/current": {}}}}
-        self.given(
-            {"work": work}, disk_ledgers={"ledgers": {"7": 300, "8": 200, "9": 100}, "logs": 1, "left": 0, "next": None}
-        )
-        self.given({"work": work}, **{
+        sizes = {"7": 300, "8": 200, "9": 100, "5": 60, "4": 50}
+        given = {"ledgers": sizes, "freed": {"7": 9, "8": 200, "5": 20}, "stays": "until", "logs": 1, "left": 0}
+        self.given({"work": work}, disk_ledgers={**given, "next": None}, **{
             "ledger?ledger_id=7": {"failure": [500, "no metadata store"]},
-            "ledger?ledger_id=8": {"failure": [404, "Not Found\nledger 8 does not exist"]},
+            **{f"ledger?ledger_id={each}": {"failure": [404, f"Not Found\nledger {each} does not exist"]}
+               for each in (8, 5, 4)},
             "ledger?ledger_id=9": {"failure": [404, "No Such Resource"]},
         })  # fmt: skip
         self.visit.ask("Who holds this disk?")
-        self.visit.wait("#holders", "3 ledgers hold")
+        self.visit.wait("#holders", "5 ledgers hold")
         rows = [each.text for each in self.visit.driver.find_elements("css selector", "#holders tbody tr")]
         self.assertEqual([row.partition(" % ")[2] for row in rows], [
-            "unknown unknown, as it cannot be read: no metadata store", "deleted: a collection frees it",
+            "unknown unknown, as it cannot be read: no metadata store",
+            "deleted: a collection with compaction frees it",
             "unknown unknown, as it cannot be read: No Such Resource",
+            "deleted: a collection with compaction frees 20 B; 40 B stay until", "deleted: its bytes stay until",
         ])  # fmt: skip
 
     async def test_answers(self) -> None:

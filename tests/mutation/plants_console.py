@@ -78,6 +78,16 @@ PLANTS = (
         where="BookiePages._disk_ledgers",
     ),
     Plant(
+        "a collection frees the bytes of deleted ledgers in every log", "http/console/bookie_pages.py",
+        "log_id in self._freed[directory]", "True", ["tests.http.console.test_bookie_pages"],
+        where="BookiePages._disk_ledgers",
+    ),
+    Plant(
+        "a collection copies each log that has dead bytes", "http/console/bookie_pages.py",
+        "not log.live or log.major or log.minor", "log.live < log.n_bytes", ["tests.http.console.test_bookie_pages"],
+        where="BookiePages._freed_logs",
+    ),
+    Plant(
         "each viewer has its own sample", _FEED,
         "if is_first: ...", "self._sample()", _FED, where="ConsoleFeed.join",
     ),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from ...bookie.admin import CompactionStatus, EntryLogSpace, IBookieAdmin
+from ...bookie.admin import CollectionStatus, CompactionStatus, EntryLogSpace, IBookieAdmin
 from ...errors import IncorrectParameterError
 from ...storage.ledger_dirs import current
 from ..api import Answer, ApiRequest, json_answer
@@ -28,6 +28,7 @@ class BookiePages:
     def __init__(self, admin: IBookieAdmin, parts: BookieParts) -> None:
         self._admin = admin
         self._sources = {source.name: source for source in parts.sources()}
+        self._freed: dict[str, frozenset[int]] = {}  # by ledger directory, as its newest count began
 
     async def _state(self, name: str) -> Answer:
         source = self._sources[name]
@@ -117,7 +118,9 @@ class BookiePages:
         """Answer with the size in bytes of each ledger's entries, summed up over at most 20 entry logs of a directory.
 
         The request has the path of the directory, and as ``after`` the id of the entry log after which to begin.  The
-        JSON object of the answer has a member ``next``: the value of ``after`` for the next request, or null.
+        JSON object of the answer has a member ``next``: the value of ``after`` for the next request, or null.  The
+        member ``freed`` has the bytes that are in entry logs whose dead bytes a collection with compaction frees, and
+        ``stays`` says how long dead bytes in the others stay.
         """
         directory, after = request.parameters.get("directory", ""), request.number("after", -1)
         work = self._admin.background()
@@ -125,12 +128,17 @@ class BookiePages:
             raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie")
         ids = sorted(log.log_id for log in await work.entry_logs(directory))
         chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
-        found = Counter[int]()
+        if after < 0 or directory not in self._freed:
+            self._freed[directory] = await self._freed_logs(directory)
+        found, freed = Counter[int](), Counter[int]()
         for log_id in chosen:
             try:
-                found.update(await work.ledgers_of(directory, log_id))
+                ledgers = await work.ledgers_of(directory, log_id)
             except IncorrectParameterError:
                 continue  # the garbage collection has deleted the log since the listing
+            found.update(ledgers)
+            if log_id in self._freed[directory]:
+                freed.update(ledgers)
         left = [log_id for log_id in ids if chosen and log_id > chosen[-1]]
         return json_answer(
             {
@@ -138,8 +146,26 @@ class BookiePages:
                 "left": len(left),
                 "next": chosen[-1] if left else None,
                 "ledgers": {str(ledger_id): n_bytes for ledger_id, n_bytes in found.items()},
+                "freed": {str(ledger_id): n_bytes for ledger_id, n_bytes in freed.items()},
+                "stays": _stays(work.collection()),
             }
         )
+
+    async def _freed_logs(self, directory: str) -> frozenset[int]:
+        """Return the entry logs of a directory that a collection with compaction would delete or copy now."""
+        logs = (await self._admin.background().log_space()).logs
+        return frozenset(
+            log.log_id for log in logs if log.directory == directory and (not log.live or log.major or log.minor)
+        )
+
+
+def _stays(status: CollectionStatus) -> str:
+    """Return how long dead bytes stay in an entry log that neither a collection nor a compaction touches now."""
+    kind, name = max((status.major, "majorCompactionThreshold"), (status.minor, "minorCompactionThreshold"),
+                     key=lambda each: each[0].threshold)  # fmt: skip
+    if not kind.threshold:
+        return "until their entry log has no live bytes, as compactions are switched off"
+    return f"until their entry log is complete, undamaged and less than {kind.threshold:.0%} live ({name})"
 
 
 def _told_of(chosen: Sequence[EntryLogSpace], status: CompactionStatus) -> Mapping[str, object]:

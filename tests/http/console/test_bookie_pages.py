@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 
@@ -181,6 +182,22 @@ class BookiePagesTests(BookieConsoleCase):
         self.admin.work.logs = {}
         found = self.json(f"disk_ledgers?directory={DIRECTORY}")
         self.assertEqual((found["logs"], found["left"], found["next"], found["ledgers"]), (0, 0, None, {}))
+
+    def test_freed(self) -> None:
+        """Bytes of deleted ledgers are freed now only in logs that a collection deletes or a compaction copies."""
+        self.admin.work.logs = {0: {7: 100, 8: 50}, 10: {7: 90, 8: 10}, 11: {8: 70}, 12: {7: 20}}
+        found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+        self.assertEqual((found["ledgers"], found["freed"]), ({"7": 210, "8": 130}, {"7": 100, "8": 120}))
+        live = "less than 80% live (majorCompactionThreshold)"
+        self.assertEqual(found["stays"], f"until their entry log is complete, undamaged and {live}")
+        self.admin.work.logs = {0: {7: 100}}
+        self.assertEqual(self.json(f"disk_ledgers?directory={DIRECTORY}")["freed"], {})
+        work = self.admin.work
+        off = [attrs.evolve(each, threshold=0.0) for each in (work.collection().major, work.collection().minor)]
+        status = attrs.evolve(work.collection(), major=off[0], minor=off[1])
+        self.patch(FakeBackgroundWork, "collection", lambda _: status)
+        found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+        self.assertEqual(found["stays"], "until their entry log has no live bytes, as compactions are switched off")
 
     def test_other_directory_gone(self) -> None:
         """The ledgers of a directory are counted although another one is gone; of that one, the error is told."""

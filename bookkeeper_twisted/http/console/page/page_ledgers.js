@@ -35,15 +35,15 @@ async function read(place, path) {
   }
 }
 
-/** The state of a ledger and whose it is, as [state, owner]; each is a text or an element. */
-export async function ownerOf(id) {
+/** The state of a ledger and whose it is, as [state, owner]; each is a text or an element; `deleted` is its bytes' fate. */
+export async function ownerOf(id, deleted) {
   try {
     const found = await get(`/api/v1/console/ledger?ledger_id=${id}`);
     return [found.state, custom(found)];
   } catch (error) {
     // Only this answer says that the ledger is deleted; without one, or with any other, nothing is known of it.
     if (error.status === 404 && error.message.endsWith(`ledger ${id} does not exist`))
-      return [h("span", { class: "warn" }, "deleted: a collection frees it"), ""];
+      return [h("span", { class: "warn" }, `deleted: ${deleted}`), ""];
     return ["unknown", h("span", { class: "bad" }, `unknown, as it cannot be read: ${error.message}`)];
   }
 }

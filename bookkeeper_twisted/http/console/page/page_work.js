@@ -420,22 +420,34 @@ const besides = (disk, all) =>
       `${bytes(Math.max(disk.total - disk.free - all, 0))} are other files, such as indexes, journals and those of others.`
     : "";
 
+/** What becomes of the bytes of a deleted ledger. */
+function fate(size, freed, stays) {
+  const free = "a collection with compaction frees";
+  if (freed >= size) return `${free} it`;
+  return freed ? `${free} ${bytes(freed)}; ${bytes(size - freed)} stay ${stays}` : `its bytes stay ${stays}`;
+}
+
 async function countLedgers(directory, place, disk) {
-  const totals = new Map();
+  const totals = new Map(),
+    freed = new Map();
   let after = -1,
-    logsSeen = 0;
+    logsSeen = 0,
+    stays = "";
   do {
     const answer = await get(
       `/api/v1/console/disk_ledgers?directory=${encodeURIComponent(directory)}&after=${after}`,
     );
-    for (const [id, size] of Object.entries(answer.ledgers)) totals.set(id, (totals.get(id) || 0) + size);
+    for (const [sums, sizes] of [[totals, answer.ledgers], [freed, answer.freed]])
+      for (const [id, size] of Object.entries(sizes)) sums.set(id, (sums.get(id) || 0) + size);
+    stays = answer.stays;
     logsSeen += answer.logs;
     after = answer.next;
     place.textContent = `${count(logsSeen)} entry logs counted, ${count(answer.left)} left`;
   } while (after !== null && place.isConnected);
   const all = [...totals.values()].reduce((sum, each) => sum + each, 0);
   const top = [...totals].sort((one, other) => other[1] - one[1]).slice(0, 50);
-  const owners = new Map(await Promise.all(top.map(async ([id]) => [id, await ownerOf(id)])));
+  const ownerWith = async ([id, size]) => [id, await ownerOf(id, fate(size, freed.get(id) || 0, stays))];
+  const owners = new Map(await Promise.all(top.map(ownerWith)));
   place.replaceChildren(
     h("p", null, `${count(totals.size)} ledgers hold ${bytes(all)} in ${count(logsSeen)} entry logs.${besides(disk, all)}`),
     smallTable(
