@@ -51,6 +51,17 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
     ),
     Plant(
+        "a checkpoint that fails with another error begins to fail", "bookie/lifecycle/service.py",
+        "self._registration.set_read_only(reason, holds, kind=FAILED)",
+        "self._registration.set_read_only(reason, holds)", ["tests.bookie.lifecycle.test_service_disks"],
+        where="BookieService._set_read_only",
+    ),
+    Plant(
+        "a failure of before the start that has another text began after it", "bookie/lifecycle/registration.py",
+        "earlier[0] in self._began_before", "False", ["tests.bookie.lifecycle.test_registration"],
+        where="BookieRegistration.set_read_only",
+    ),
+    Plant(
         "a disk's growth is guessed from a few seconds", _HISTORY,
         "(span := samples[-1][0] - samples[0][0]) < LEAST_SPAN", "(span := samples[-1][0] - samples[0][0]) <= 0",
         _GROWS, where="_growth",

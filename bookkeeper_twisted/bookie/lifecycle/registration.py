@@ -63,16 +63,23 @@ class BookieRegistration:
         """
         return frozenset(self._began_before)
 
-    def set_read_only(self, reason: str, holds: bool, since: float | None = None) -> None:
+    def set_read_only(self, reason: str, holds: bool, since: float | None = None, kind: str = "") -> None:
         """Add or remove a reason to be read-only; without any reason, the bookie is writable.
 
         :param reason: a text for administrators, which also identifies the reason.
         :param holds: True to add the reason, False to remove it.
         :param since: when a new reason began, in seconds since the epoch; None if it begins now, or, before the first
             registration, if nobody knows when it began.
+        :param kind: reasons that begin with this text are one whose text changes: a new one began when the earlier one
+            did.
         """
         before, was_read_only = self.reasons, self.mode.read_only
         if holds:
+            earlier = [each for each in before if kind and each.startswith(kind) and reason.startswith(kind)]
+            if earlier and since is None:
+                since = self._reasons[earlier[0]]
+                if earlier[0] in self._began_before:
+                    self._began_before.add(reason)
             if reason not in self._reasons and since is None and not self._has_registered:
                 self._began_before.add(reason)
             self._reasons.setdefault(reason, self._clock.seconds() if since is None else since)

@@ -493,7 +493,7 @@ class BookieService(Service):
         if holds and not self.config.read_only_mode_enabled:
             self._fail(Failure(NoWritableDirectoryError(f"{reason}, and readOnlyModeEnabled is false")))
             return
-        self._registration.set_read_only(reason, holds)
+        self._registration.set_read_only(reason, holds, kind=FAILED)
 
 
 def _currents(paths: Iterable[str]) -> list[str]:

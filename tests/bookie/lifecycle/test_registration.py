@@ -72,6 +72,22 @@ class RegistrationTests(SynchronousTestCase):
         self.registration.set_read_only("full", True)
         self.assertEqual(self.registration.began_before, frozenset())
 
+    def test_kind(self) -> None:
+        """A reason whose text changes is the same one: it began with the first text, or before the process."""
+        for at_least in (True, False):
+            first = self.clock.seconds()
+            self.registration.set_read_only("failed: a", True, kind="failed")
+            self.clock.advance(5)
+            self.registration.set_read_only("failed: b", True, kind="failed")
+            self.registration.set_read_only("failed: a", False, kind="failed")
+            self.registration.set_read_only("full", True, kind="failed")
+            self.assertEqual((self.registration.reasons, self.registration.since), (("failed: b", "full"),
+                                                                                    (first, first + 5)))  # fmt: skip
+            self.assertEqual("failed: b" in self.registration.began_before, at_least)
+            self.registration.set_read_only("failed: b", False)
+            self.registration.set_read_only("full", False)
+            self.register()
+
     def test_read_only_from_the_start(self) -> None:
         """A reason that holds before the registration makes it a read-only one, and nothing is told before."""
         self.registration.set_read_only("forced", True)

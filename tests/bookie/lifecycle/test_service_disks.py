@@ -144,12 +144,14 @@ class DirectoryTests(StepTestCase):
         self.settle(executor)
         failed = "a checkpoint failed: /l: EIO (errno 5)"
         self.assertEqual(service.admin.state().reasons, (failed,))
+        (since,) = service.admin.state().since
         self.world.disk.heal()
         self.world.disk.fail(errno.EROFS, when=lambda op: op.path == "/l/current/index.sim", times=1000)
         self.world.reactor.advance(1)
         self.settle(executor)
         failed = "a checkpoint failed: /l: EROFS (errno 30)"
         self.assertEqual(service.admin.state().reasons, (failed,))
+        self.assertEqual(service.admin.state().since, (since,), "another text is not another failure")
         self.world.reactor.advance(1)  # the disks have space
         self.settle(executor)
         self.assertFalse(service.engine.bookie.mode.high_priority)
