@@ -67,6 +67,37 @@ class ConsoleUnknownTests(ConsoleStatesCase):
         self.visit.wait("main", "unknown b:1 its metadata cannot be decoded")
         self.visit.wait("main dl", "at least 1,800, as read at 2023-11-1")
 
+    async def test_limits(self) -> None:
+        """What is no number is not taken for a limit of 0, which is none; a limit is shown as it was understood."""
+        await deferToThread(self._limits)
+
+    def _limits(self) -> None:
+        limit = {"entriesPerSecond": 0, "bytesPerSecond": 10_000_000, "grantedEntries": 1, "grantedBytes": 1,
+                 "waitedSeconds": 0, "waiters": 0, "users": []}  # fmt: skip
+        self.given({"work": None, "throttles": {"limiters": {"scrub": limit}}})
+        source = """
+        window.sent = [];
+        const real = window.fetch;
+        window.fetch = (path, options) => {
+          if (options?.method !== "PUT") return real(path, options);
+          window.sent.push(JSON.parse(options.body));
+          return Promise.resolve(new Response("{}"));
+        };"""
+        self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        self.visit.home()
+        self.visit.click("Jobs and limits")
+        self.visit.wait("main", "9.5 MiB/s; 1 entries and 1 B granted")
+        for typed, said in (("", "a number is missing"), ("5e", '"5e" is'), ("-", '"-" is'), ("10MB", '"10MB" is'),
+                            ("5.000.000", '"5.000.000" is'), ("1,5", '"1,5" is')):  # fmt: skip
+            self.visit.fill("#bytes-scrub", typed)
+            self.visit.click("Set")
+            self.visit.wait("#message", f"scrub: bytes a second, 0 for no limit: {said}")
+        self.visit.fill("#bytes-scrub", " 5.5 ")
+        self.visit.click("Set")
+        self.visit.until(lambda driver: driver.execute_script("return window.sent.length"), "request")
+        sent = {"limiters": {"scrub": {"entriesPerSecond": 0, "bytesPerSecond": 5.5}}}
+        self.assertEqual(self.visit.driver.execute_script("return window.sent"), [sent])
+
     async def test_search(self) -> None:
         """An id may have blanks around it; of a ledger that cannot be shown, only the reason is; the order of a text in
         another direction ends with its cell.

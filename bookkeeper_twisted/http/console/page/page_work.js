@@ -197,20 +197,32 @@ function usersOf(users) {
   return (users.slice(0, SHOWN_USERS).join(", ") || "nobody now") + (more > 0 ? ` and ${count(more)} more` : "");
 }
 
+/** The limit in a field; what is no number in digits is refused, as 0 is no limit, and browsers make "" of "5e". */
+function limitIn(field) {
+  const text = field.value.trim();
+  if (!/^\d+(\.\d+)?$/.test(text))
+    throw new Error(`${field.ariaLabel}: ${text ? `"${text}" is no number in digits` : "a number is missing"}; nothing is changed`);
+  return Number(text);
+}
+
+/** A limit as it has been understood. */
+const understood = ({ entriesPerSecond, bytesPerSecond }) =>
+  [entriesPerSecond && `${count(entriesPerSecond)} entries/s`, bytesPerSecond && `${bytes(bytesPerSecond)}/s`]
+    .filter(Boolean)
+    .join(" and ") || "no limit";
+
 /** The limits: numbers follow the stream, but not those in a row that is being edited. */
 function limitsTable(act) {
   const element = h("div");
   const rows = new Map();
   function rowOf(name) {
     const entries = h("input", {
-      type: "number",
-      min: 0,
+      inputmode: "decimal",
       id: `entries-${name}`,
       "aria-label": `${name}: entries a second, 0 for no limit`,
     });
     const size = h("input", {
-      type: "number",
-      min: 0,
+      inputmode: "decimal",
       id: `bytes-${name}`,
       "aria-label": `${name}: bytes a second, 0 for no limit`,
     });
@@ -218,7 +230,7 @@ function limitsTable(act) {
       edited = () => row.contains(document.activeElement) || row.dataset.edited;
     const set = () =>
       act(async () => {
-        const limiters = { [name]: { entriesPerSecond: Number(entries.value), bytesPerSecond: Number(size.value) } };
+        const limiters = { [name]: { entriesPerSecond: limitIn(entries), bytesPerSecond: limitIn(size) } };
         await send("PUT", `${API}/throttles`, { limiters });
         delete row.dataset.edited;
       });
@@ -238,7 +250,7 @@ function limitsTable(act) {
       row,
       update(limit) {
         used.textContent =
-          `${count(limit.grantedEntries)} entries and ${bytes(limit.grantedBytes)} granted, ` +
+          `${understood(limit)}; ${count(limit.grantedEntries)} entries and ${bytes(limit.grantedBytes)} granted, ` +
           `waited ${limit.waitedSeconds} s, ${limit.waiters} waiting; ` +
           `used by ${usersOf(limit.users)}`;
         if (!edited()) {
