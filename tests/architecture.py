@@ -129,7 +129,7 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/files/durable_writer.py": frozenset({"os", "mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
-    "bookie/requests/slow_requests.py": frozenset({"time"}),
+    "bookie/requests/loop_watch.py": frozenset({"time"}),
     "bookie/lifecycle/disk_history.py": frozenset({"time"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),

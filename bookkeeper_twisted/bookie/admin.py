@@ -18,7 +18,8 @@ from ..limits.adaptive import ISpeedLimits
 from ..metrics import JournalGroup
 from ..protocol.server.connected_peers import PeerDelay
 from ..storage.maintenance.scrub import DamagedEntries
-from .requests.slow_requests import LoopDelay, PresentWait, SlowRequest
+from .requests.loop_watch import LoopDelay
+from .requests.slow_requests import PresentWait, SlowRequest
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason to be read-only that a bookie's state shows after :meth:`IBookieAdmin.set_read_only`."""

@@ -30,7 +30,8 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
-from ..bookie.requests.slow_requests import LoopDelay, PresentWait, SlowRequest
+from ..bookie.requests.loop_watch import LoopDelay
+from ..bookie.requests.slow_requests import PresentWait, SlowRequest
 from ..config.log_levels import LOG_LEVELS
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..instruments import Ring

@@ -261,7 +261,8 @@ PLANTS = (
     ),
     Plant(
         "the log marks do not have the commits of the indexes", "bookie/lifecycle/store.py",
-        "log_mark.advance(position, commits)", "log_mark.advance(position)", _STORE, where="Store.open",
+        "log_mark.advance(position, commits, lambda number: directories[number].marking())",
+        "log_mark.advance(position)", _STORE, where="Store.open",
     ),
     Plant(
         "a new index is older than the log mark", "storage/rebuild.py",

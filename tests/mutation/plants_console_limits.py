@@ -137,18 +137,6 @@ PLANTS = (
         where="SlowRequests.say",
     ),
     Plant(
-        "the event loop is blamed for its delays of long ago", "bookie/requests/slow_requests.py",
-        "delay.end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
-    ),
-    Plant(
-        "a stopped process counts as a busy one", _SLOW,
-        "self._worked() - self._worked_before < (now - due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
-    ),
-    Plant(
-        "CPU time from before the delay hides a stop", _SLOW,
-        "self._worked_before = self._worked()", "pass", _SLOW_TESTS, where="LoopWatch.start",
-    ),
-    Plant(
         "an add that had room waited for it", _SLOW,
         "self._lacked_room(began, began + rest) or LOOP", "'room'", _SLOW_TESTS, where="SlowRequests.say_add",
     ),
@@ -262,8 +250,8 @@ PLANTS = (
         "reason if at == self.millis else f'{reason}\\t{at}'", "reason", _RESTARTED, where="BookieStatus.encode",
     ),
     Plant(
-        "a disk is full since the restart", "bookie/lifecycle/registration.py", "self._began_before.add(reason)",
-        "pass", ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
+        "a disk is full since the restart", "bookie/lifecycle/registration.py",
+        "reason not in self._reasons and since is None and not self._has_registered", "False", ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
     ),
     Plant(
         "a reason that began anew may be older than the process", "bookie/lifecycle/registration.py",

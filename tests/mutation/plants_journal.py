@@ -331,8 +331,8 @@ PLANTS = (
     ),
     Plant(
         "a log mark moves before every directory has it", "storage/journal/log_mark.py",
-        "for directory, count in zip(self._directories, commits or repeat(0), strict=False): ...",
-        "self.position = position\nfor directory, count in zip(self._directories, commits or repeat(0)): ...",
+        "numbers = _POSITION.pack(position.file_id, position.offset)",
+        "numbers = _POSITION.pack(position.file_id, position.offset)\nself.position = position",
         _LOG_MARK, where="LogMark.advance",
     ),
     Plant(

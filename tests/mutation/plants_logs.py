@@ -13,11 +13,35 @@ _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant(
-        "a step of the clock is a standstill", "bookie/requests/slow_requests.py",
+        "the event loop is blamed for its delays of long ago", "bookie/requests/loop_watch.py",
+        "delay.end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
+    ),
+    Plant(
+        "a stopped process counts as a busy one", "bookie/requests/loop_watch.py",
+        "self._worked() - self._worked_before < (now - due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
+    ),
+    Plant(
+        "CPU time from before the delay hides a stop", "bookie/requests/loop_watch.py",
+        "self._worked_before = self._worked()", "pass", _SLOW_TESTS, where="LoopWatch.start",
+    ),
+    Plant(
+        "a standstill is no line of the log", "bookie/requests/loop_watch.py",
+        "seconds >= STANDSTILL", "False", _SLOW_TESTS, where="LoopWatch._tick",
+    ),
+    Plant(
+        "restarts within the hour are counted", "http/console/history/kept_events.py",
+        'event.get("is_change")', "False", ["tests.http.console.history.test_events"], where="key_of",
+    ),
+    Plant(
+        "a process that was killed ends as one that was stopped", "http/console/history/events.py",
+        "past and past[-1].key != _END", "False", ["tests.http.console.history.test_events"], where="EventLog._loaded",
+    ),
+    Plant(
+        "a step of the clock is a standstill", "bookie/requests/loop_watch.py",
         "self._call.getTime()", "self._worked_before", _SLOW_TESTS, where="LoopWatch._delay",
     ),
     Plant(
-        "a wait for a processor is a stop", "bookie/requests/slow_requests.py",
+        "a wait for a processor is a stop", "bookie/requests/loop_watch.py",
         "int(found[1]) / 1e9 if len(found) == 3 else 0.0", "0.0", _SLOW_TESTS, where="processor_seconds",
     ),
     Plant(
@@ -47,7 +71,7 @@ PLANTS = (
         "times.add(cursor.times)", "pass", _SLOW_TESTS, where="ReadProcessor._load",
     ),
     Plant(
-        "a stop of the process is forgotten where no request was slow", "bookie/requests/slow_requests.py",
+        "a stop of the process is forgotten where no request was slow", "bookie/requests/loop_watch.py",
         "self.long.append(delay)", "pass", _SLOW_TESTS, where="LoopWatch._tick",
     ),
     Plant(

@@ -39,7 +39,8 @@ from ..engine import Engine, checkpoint_reasons
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
-from ..requests.slow_requests import LoopDelay, PresentWait, SlowRequest, SlowRequests
+from ..requests.loop_watch import LoopDelay
+from ..requests.slow_requests import PresentWait, SlowRequest, SlowRequests
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
 from .settings import CONFIGURABLE, disk_thresholds, maintenance_options
@@ -234,7 +235,8 @@ class BookieAdmin:
         """Enter the next ``phase``, unless the bookie has failed."""
         if self._phase is not Phase.FAILED:
             if phase is Phase.STOPPING:
-                self._log.info("bookie {bookie_id} is stopping, because its process ends", bookie_id=self.bookie_id)
+                text = "bookie {bookie_id} is stopping, because its process ends"
+                self._log.info(text, bookie_id=self.bookie_id, is_change=True)
             self._phase = phase
 
     def fail(self, reason: str) -> None:
@@ -243,7 +245,8 @@ class BookieAdmin:
         :param reason: a text for the administrator.
         """
         if self._phase is Phase.SERVING:  # Do not log a failure of the start: BookieService itself logs it.
-            self._log.critical("bookie {bookie_id} is stopping: {reason}", bookie_id=self.bookie_id, reason=reason)
+            text = "bookie {bookie_id} is stopping: {reason}"
+            self._log.critical(text, bookie_id=self.bookie_id, reason=reason, is_change=True)
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure, self._failed_at = Phase.FAILED, reason, self._seconds()
 

@@ -99,9 +99,10 @@ class BookieRegistration:
         """Log that a ``reason`` to be read-only was added or removed, even if the mode stays the same."""
         others = [each for each in self._reasons if each != reason]
         if not was_read_only:
-            self._log.warn("the bookie is read-only now: {reason}", reason=reason)
+            self._log.warn("the bookie is read-only now: {reason}", reason=reason, is_change=True)
         elif not self._reasons:
-            self._log.info("the bookie is writable again; it was read-only because {reason}", reason=reason)
+            text = "the bookie is writable again; it was read-only because {reason}"
+            self._log.info(text, reason=reason, is_change=True)
         else:
             holds = "is one more reason" if reason in self._reasons else "is no reason any more"
             self._log.info(

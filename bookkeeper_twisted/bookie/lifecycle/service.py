@@ -215,7 +215,7 @@ class BookieService(Service):
             bookie_id=self.bookie_id, place=self.config.listen_endpoint or f"port {self.port}",
             uri=without_credentials(self.config.metadata_service_uri),
             journals=", ".join(paths.journals), ledgers=", ".join(ledgers), indexes=", ".join(paths.indexes),
-            n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed,
+            n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed, is_change=True,
         )  # fmt: skip
 
     def stop(self) -> "Deferred[None]":

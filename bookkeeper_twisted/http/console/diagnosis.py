@@ -11,16 +11,15 @@ import attrs
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import HELD, LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
+from ...bookie.requests.loop_watch import STOPPED, LoopDelay
 from ...bookie.requests.slow_requests import (
     CHECKPOINT,
     DISK,
     JOURNAL,
     ROOM,
     ROOM_ON_DISK,
-    STOPPED,
     THREAD,
     TURN,
-    LoopDelay,
     PresentWait,
     SlowRequest,
 )

@@ -9,8 +9,9 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
-from bookkeeper_twisted.bookie.requests import slow_requests
-from bookkeeper_twisted.bookie.requests.slow_requests import PERIOD, STOPPED, THREAD, LoopWatch, SlowRequests
+from bookkeeper_twisted.bookie.requests import loop_watch
+from bookkeeper_twisted.bookie.requests.loop_watch import LONG_DELAY, PERIOD, STANDSTILL, STOPPED, LoopWatch
+from bookkeeper_twisted.bookie.requests.slow_requests import THREAD, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.v3 import requests_out as v3
@@ -244,12 +245,23 @@ class SlowRequestTests(SynchronousTestCase):
         clock.advance(PERIOD)
         self.assertEqual((watch.late_since(0.0), list(watch.long)), ((0.0, 0.0), []))
 
+    def test_standstill(self) -> None:
+        """A delay of some seconds is a line of the log, whether or not a client noticed it; a shorter one is not."""
+        clock = Clock()
+        watch = LoopWatch(clock, lambda: 0.0)
+        watch.start()
+        self.addCleanup(watch.stop)
+        with capturedLogs() as events:
+            for seconds in (LONG_DELAY, STANDSTILL + 31.5):
+                clock.advance(PERIOD + seconds)
+        self.assertEqual([formatEvent(each) for each in events], [f"clients have waited for 36.5 s for {STOPPED}"])
+
     def test_waiting_for_a_processor(self) -> None:
         """Time in which the main thread was ready to run counts like CPU time, where the system counts it."""
         before = time.process_time()
         for content, waited in ((b"7000000000 2000000000 9\n", 2.0), (b"", 0.0)):
-            self.patch(slow_requests, "content_of", lambda path, content=content: content)
-            found = slow_requests.processor_seconds() - waited
+            self.patch(loop_watch, "content_of", lambda path, content=content: content)
+            found = loop_watch.processor_seconds() - waited
             self.assertTrue(before <= found <= time.process_time(), found)
 
     def test_long_ago(self) -> None:

@@ -7,14 +7,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
 from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
 from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
+from bookkeeper_twisted.bookie.requests.loop_watch import STOPPED, LoopDelay
 from bookkeeper_twisted.bookie.requests.slow_requests import (
     DISK,
     ROOM,
     ROOM_ON_DISK,
-    STOPPED,
     THREAD,
     TURN,
-    LoopDelay,
     PresentWait,
     SlowRequest,
 )

@@ -7,10 +7,11 @@ file gets the count of each once an hour at most, and when the process ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent, globalLogPublisher
+from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, formatEvent, globalLogPublisher
 from zope.interface import implementer
 
 from ....errors import IncorrectParameterError
@@ -43,12 +44,16 @@ EVENTS_A_PAGE = 500
 """Maximum number of events in one answer."""
 
 _PACKAGE = "bookkeeper_twisted."
+_END = "end"
+"""The key of the last event of a process that was stopped, which is only in the file."""
+
+_ABOUT_LOOP = "bookie.requests.loop_watch"
 _KINDS: Mapping[str, str] = {
     "bookie.lifecycle.registration": "state", "bookie.lifecycle.disk_monitor": "disk", "bookie.lifecycle": "bookie",
     "bookie.maintenance.scrubber": "scrub", "bookie.maintenance.known_damage": "scrub",
     "bookie.maintenance.damaged_ledger_marker": "scrub", "bookie.maintenance": "space", "bookie.checkpoint": "disk",
-    "bookie.group_commit": "disk", "storage": "disk", "autorecovery": "repair", "metadata": "metadata",
-    "http": "change", "limits": "limits", "embedding": "bookie",
+    "bookie.group_commit": "disk", _ABOUT_LOOP: "bookie", "storage": "disk", "autorecovery": "repair",
+    "metadata": "metadata", "http": "change", "limits": "limits", "embedding": "bookie",
 }  # fmt: skip
 """Maps a prefix of module names to the kind of the events that these modules log; the first matching prefix decides."""
 
@@ -67,6 +72,8 @@ class EventLog:
     :ivar lines: the newest log lines as JSON, with secrets masked.
     """
 
+    _log = Logger()
+
     def __init__(self, seconds: Callable[[], float], file: EventFile | None = None) -> None:
         self._seconds = seconds
         self._file = file
@@ -78,9 +85,19 @@ class EventLog:
 
     def start(self) -> None:
         """Begin to observe the log of the process."""
-        if self._file is not None:
-            self._file.load(MOST_EVENTS, self._seconds() - KEPT_SECONDS).addCallback(self.events.prepend)
         globalLogPublisher.addObserver(self)
+        if self._file is not None:
+            self._file.load(MOST_EVENTS, self._seconds() - KEPT_SECONDS).addCallback(self._loaded)
+
+    def _loaded(self, past: Sequence[ConsoleEvent]) -> None:
+        """Keep the events of earlier processes; say so if the last of these processes has not recorded its end."""
+        self.events.prepend([event for event in past if event.key != _END])
+        if past and past[-1].key != _END:
+            last = datetime.fromtimestamp(past[-1].at, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+            self._log.warn(
+                "the process before has recorded no end, as after SIGKILL, a crash or a loss of power; its last event "
+                "is of {last} UTC", last=last,
+            )  # fmt: skip
 
     def stop(self) -> None:
         """Stop observing the log, and close the file."""
@@ -89,6 +106,7 @@ class EventLog:
             for event in self._unwritten.values():
                 self._file.append(event)
             self._unwritten.clear()
+            self._file.append(ConsoleEvent(self._seconds(), "info", "bookie", "the process has ended", _END))
             self._file.close()
 
     def __call__(self, event: LogEvent) -> None:
@@ -142,7 +160,7 @@ class EventLog:
 def _kind_of(namespace: str, level: Any) -> str:
     """Return the kind of a log event; an empty text if the console does not show it."""
     module = namespace.removeprefix(_PACKAGE)
-    if module == namespace or module.startswith(_OF_REQUESTS):
+    if module == namespace or (module.startswith(_OF_REQUESTS) and not module.startswith(_ABOUT_LOOP)):
         return ""
     kind = next((kind for prefix, kind in _KINDS.items() if module.startswith(prefix)), "")
     return kind or ("other" if level >= LogLevel.warn else "")

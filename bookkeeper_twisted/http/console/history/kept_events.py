@@ -4,7 +4,7 @@ An event repeats another one if it has the same key, and happens less than an ho
 consists of the logger, the level, the format of the log line, and the fields that say what the line is about, such as
 a ledger or a directory.  Counters, durations and times are not in the key.  So a condition that is logged every minute
 for a month takes two events: the first one, and one with the number of all of them, which moves to the newest ones each
-time.
+time.  Starts, stops and other changes of a bookie's state are counted only if they happen within five minutes.
 """
 
 import re
@@ -24,6 +24,12 @@ REPEATED_WITHIN = 3600.0
 _TOLD = frozenset({"change"})
 """Kinds of events whose numbers are part of the key: each change that somebody makes is kept."""
 
+SLOT = 300.0
+"""Seconds within which the same start, stop or change of a bookie's state is counted rather than kept.
+
+Such an event has the field ``is_change``.
+"""
+
 _MEASURES = re.compile(
     r"(?=\d)(?:\d{4}-\d\d-\d\d[T ][\d:.]+Z?"  # times
     r"|(?<![\w.])\d+(?:[.,]\d+)*(?= ?(?:s|ms|bytes|[KMGT]?i?B|%|entries|ledgers|times)(?!\w))"
@@ -40,6 +46,8 @@ def key_of(event: LogEvent, kind: str) -> str:
     :param kind: kind of the event in the console; each change that somebody makes over HTTP has a key of its own.
     """
     parts = [str(event.get(name, "")) for name in ("log_namespace", "log_level", "log_format")]
+    if event.get("is_change"):
+        parts.append(f"slot{event.get('log_time', 0.0) // SLOT:.0f}")
     failure = event.get("log_failure")
     if isinstance(failure, Failure):
         parts.append(f"{type(failure.value).__qualname__}: {failure.getErrorMessage()}")

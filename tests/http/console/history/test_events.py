@@ -48,6 +48,7 @@ class EventLogTests(HttpCase):
             "bookie.checkpointer.Checkpointer", "bookie.checkpoint_times.CheckpointTimes",
         )  # fmt: skip
         self.assertEqual(found, ["state", "disk", "bookie", "space", "repair", "change", "disk", "disk"])
+        self.assertEqual(self.kinds("bookie.requests.loop_watch.LoopWatch"), ["bookie"])
         damage = ("scrubber", "known_damage", "damaged_ledger_marker")
         self.assertEqual(self.kinds(*(f"bookie.maintenance.{name}" for name in damage)), ["scrub"] * 3)
         self.assertEqual(self.kinds("bookie.requests.slow_requests", "protocol.server.x", level=LogLevel.error), [])
@@ -220,6 +221,22 @@ class RestartTests(HttpCase):
         self.start()
         self.assertEqual(self.texts(), ["after"])
 
+    def test_no_end(self) -> None:
+        """The next process tells of one that did not record its end, as after SIGKILL, and not of one that stopped."""
+        self.start()
+        Logger(STATE).info("before")
+        self.site.doStop()
+        self.start()
+        self.assertEqual(self.texts(), ["before"])
+        self.site.doStop()
+        EventFile(self.path, execute).append(ConsoleEvent(NOW, "info", "state", "the last one of a killed process"))
+        self.clock.advance(60)
+        self.start()
+        self.addCleanup(lambda: self.site.doStop())
+        told = self.texts()[0]
+        self.assertTrue(told.startswith("the process before has recorded no end, as after SIGKILL"), told)
+        self.assertIn("its last event is of 2027-01-15 08:00:00 UTC", told)
+
     def test_repeated(self) -> None:
         """An event that goes on after a restart is counted further, also if the count was not stored each time."""
         self.start()
@@ -249,7 +266,7 @@ class RepeatedTests(HttpCase):
     def stored(self) -> list[ConsoleEvent]:
         """What a new process finds in the file."""
         loading: Deferred[Any] = EventFile(self.path, execute).load(10_000, 0.0)
-        return list(self.successResultOf(loading))
+        return [event for event in self.successResultOf(loading) if event.key != "end"]
 
     def test_month(self) -> None:
         """A disk that is full for a month, and the ledgers that are not repaired meanwhile, hide no other event."""
@@ -275,6 +292,14 @@ class RepeatedTests(HttpCase):
         first, again = self.stored()
         self.assertEqual((first.at, first.times), (NOW, 1))
         self.assertEqual((again.at, again.times, again.since), (NOW + 10_800, 181, NOW))
+
+    def test_changes(self) -> None:
+        """Starts and stops are events of their own, so that the time of each is known; in a loop they are counted."""
+        for pause in (400.0, 10.0, 400.0):
+            self.log(logged("serves", log_time=self.now, is_change=True))
+            self.now += pause
+        found = [(event.at - NOW, event.times) for event in self.log.events.newest_first()]
+        self.assertEqual(found, [(410.0, 2), (400.0, 1), (0.0, 1)])
 
     def test_later(self) -> None:
         """What happens again after more than an hour is another event; the count of the one before is stored first."""
