@@ -9,7 +9,7 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 _STREAMED = ["tests.http.console.test_stream"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 _CLUSTER = "http/console/cluster_parts.py"
-_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
+_SURVEYED = [f"tests.http.console.test_{name}" for name in ("cluster_parts", "repair", "reasons")]
 _EVENTS = "http/console/history/events.py"
 
 PLANTS = (
@@ -123,7 +123,7 @@ PLANTS = (
         "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts.cluster",
     ),
     Plant(
-        "any console on the host of a worker knows its speed limit", _CLUSTER,
+        "any console on the host of a worker knows its speed limit", "http/console/diagnosis.py",
         'f"{known}; whether a speed limit slows those on {\', \'.join(elsewhere)}, {_OWN_CONSOLE}"',
         'f"{known}; whether a speed limit slows those on {\', \'.join(elsewhere)}, the consoles there know"',
         _SURVEYED, where="repair_limit",
@@ -273,7 +273,7 @@ PLANTS = (
         "True", ["tests.http.console.test_feed"], where="ConsoleFeed.read_all",
     ),
     Plant(
-        "a disabled autorecovery limits no repair", _CLUSTER,
+        "a disabled autorecovery limits no repair", "http/console/diagnosis.py",
         "not enabled", "False", _SURVEYED, where="repair_limit",
     ),
     Plant(

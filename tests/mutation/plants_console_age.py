@@ -3,7 +3,7 @@
 from .plant import Plant
 
 _CLUSTER = "http/console/cluster_parts.py"
-_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
+_SURVEYED = [f"tests.http.console.test_{name}" for name in ("cluster_parts", "repair", "reasons")]
 _MARKED = "http/console/marked_ledgers.py"
 
 _ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]
@@ -12,6 +12,35 @@ _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
 _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
+    Plant(
+        "all clusters need three bookies", "http/console/diagnosis.py",
+        "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
+        _SURVEYED, where="risks",
+    ),
+    Plant(
+        "a bookie that does not answer would be left", "http/console/diagnosis.py",
+        'row.state == "writable" and not row.why',
+        'row.state == "writable"', _SURVEYED, where="risks",
+    ),
+    Plant(
+        "a bookie that does not answer is there", "http/console/diagnosis.py",
+        "row.why and row.id not in unneeded", "False", _SURVEYED,
+        where="risks",
+    ),
+    Plant(
+        "nobody learns how many bookies are not counted", "http/console/diagnosis.py",
+        "len(writable) + len(silent) - len(known)", "0",
+        _SURVEYED, where="risks",
+    ),
+    Plant(
+        "the racks of bookies do not count for the loss of one more", _CLUSTER,
+        "placement.new_ensemble(*sizes, Candidates(racks.keys() - {lost}))", "pass", _SURVEYED,
+        where="unplaceable_without",
+    ),
+    Plant(
+        "a loss after which no ensemble can be chosen is safe", "http/console/diagnosis.py",
+        "len(writable) > ensemble and not unplaceable", "len(writable) > ensemble", _SURVEYED, where="risks",
+    ),
     Plant(
         "a number that is too large is none", "http/api.py", '"is too large"', '"is not a number"',
         ["tests.http.test_api"], where="ApiRequest.number",

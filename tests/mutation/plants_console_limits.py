@@ -14,7 +14,7 @@ _CHANNEL = ["tests.http.test_channel"]
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
 _CLUSTER = "http/console/cluster_parts.py"
-_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
+_SURVEYED = [f"tests.http.console.test_{name}" for name in ("cluster_parts", "repair", "reasons")]
 _MARKED = "http/console/marked_ledgers.py"
 
 _ANSWERS, _ANSWERED = "http/console/bookie_answers.py", ["tests.http.console.test_bookie_answers"]
@@ -66,12 +66,8 @@ PLANTS = (
         where="DiskHistory.recent",
     ),
     Plant(
-        "all clusters need three bookies", _CLUSTER, "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
-        _SURVEYED, where="risks",
-    ),
-    Plant(
         "old ledgers tell what new ones need", _CLUSTER, "newest, step = later[0], step * 2 if is_growing else step",
-        "newest, step = newest, 0", _SURVEYED, where="newest_ensemble",
+        "newest, step = newest, 0", _SURVEYED, where="newest_sizes",
     ),
     Plant(
         "a scrub seems to end before its limit allows it", "bookie/maintenance/progress.py",
@@ -109,7 +105,7 @@ PLANTS = (
         '_TIME.sub("a time", _WORKER.sub(r"\\1 by a worker", reason))', _BOOKIE_PAGES, where="kind_of",
     ),
     Plant(
-        "a speed limit is not named while other ledgers wait", _CLUSTER,
+        "a speed limit is not named while other ledgers wait", "http/console/diagnosis.py",
         'obstacles = [f"the speed limit {waiting}"] if waiting else []',
         'obstacles = [f"the speed limit {waiting}"] if waiting and not any(map(reason_of, locks.values())) else []',
         _SURVEYED, where="repair_limit",
@@ -251,7 +247,8 @@ PLANTS = (
     ),
     Plant(
         "a disk is full since the restart", "bookie/lifecycle/registration.py",
-        "reason not in self._reasons and since is None and not self._has_registered", "False", ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
+        "reason not in self._reasons and since is None and not self._has_registered", "False",
+        ["tests.bookie.lifecycle.test_registration"], where="BookieRegistration.set_read_only",
     ),
     Plant(
         "a reason that began anew may be older than the process", "bookie/lifecycle/registration.py",
@@ -412,7 +409,7 @@ PLANTS = (
         ["tests.bookie.maintenance.test_garbage_collector"], where="Compactor._advance",
     ),
     Plant(
-        "the limits of other workers seem to be known", _CLUSTER, "not elsewhere", "True", _SURVEYED,
+        "the limits of other workers seem to be known", "http/console/diagnosis.py", "not elsewhere", "True", _SURVEYED,
         where="repair_limit",
     ),
     Plant(
@@ -441,14 +438,6 @@ PLANTS = (
         "nobody knows when a repair ends", "autorecovery/interfaces.py",
         "(now - self._measured_from) * left / copied if copied else None", "None", ["tests.autorecovery.test_service"],
         where="CopyProgress.eta",
-    ),
-    Plant(
-        "a bookie that does not answer would be left", _CLUSTER, 'row.state == "writable" and not row.why',
-        'row.state == "writable"', _SURVEYED, where="risks",
-    ),
-    Plant(
-        "a bookie that does not answer is there", _CLUSTER, "row.why and row.id not in unneeded", "False", _SURVEYED,
-        where="risks",
     ),
     Plant(
         "one bookie that does not answer hides the cluster", _ANSWERS,
@@ -484,13 +473,9 @@ PLANTS = (
         "a new bookie is asked later", _ANSWERS, "new + again", "again", _ANSWERED, where="BookieAnswers._due",
     ),
     Plant(
-        "nobody learns how many bookies are not counted", _CLUSTER, "len(writable) + len(silent) - len(known)", "0",
-        _SURVEYED, where="risks",
-    ),
-    Plant(
         "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
-        "risks(rows, bool(marks), enabled, auditor, self._ensemble, self._unneeded)",
-        "risks(rows, bool(marks), enabled, auditor, self._ensemble, () if marks else self._unneeded)", _SURVEYED,
+        "risks(rows, bool(marks), enabled, auditor, self._sizes[0], self._unneeded, self._unplaceable)",
+        "risks(rows, bool(marks), enabled, auditor, self._sizes[0], () if marks else self._unneeded)", _SURVEYED,
         where="ClusterParts.cluster",
     ),
     Plant(

@@ -4,7 +4,7 @@ from .plant import Plant
 
 _REPLICAS, _COMPARED = "http/console/replicas.py", ["tests.http.console.test_replicas"]
 _MARKED = "http/console/marked_ledgers.py"
-_SURVEYED = ["tests.http.console.test_cluster_parts", "tests.http.console.test_reasons"]
+_SURVEYED = [f"tests.http.console.test_{name}" for name in ("cluster_parts", "repair", "reasons")]
 _CLUSTER = "http/console/cluster_parts.py"
 _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_ledger_pages"]
 
@@ -71,7 +71,8 @@ PLANTS = (
         where="ClusterParts.repair",
     ),
     Plant(
-        "workers that are at work are not told of while others wait", _CLUSTER, "obstacles and elsewhere", "False",
+        "workers that are at work are not told of while others wait", "http/console/diagnosis.py",
+        "obstacles and elsewhere", "False",
         _SURVEYED, where="repair_limit",
     ),
     Plant(

@@ -1,6 +1,6 @@
 """Asks the bookies of the cluster for their disk space, and tells which of them do not answer."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -22,6 +22,39 @@ KNOWN_SECONDS = 15.0
 
 MOST_AT_ONCE = 200
 """Maximum number of bookies that are asked again in one sample of the cluster; new bookies are always asked."""
+
+
+@attrs.frozen
+class ClusterBookie:
+    """A bookie in the list of bookies that the console shows.
+
+    :ivar state: ``writable``, ``read-only`` or ``unavailable``.
+    :ivar since: when this process first saw the bookie in this state, in seconds since the epoch; None if the state has
+        not changed while this process listed the bookies, as it does while somebody looks at the console.
+    :ivar rack: rack of the bookie; empty if this process does not know the rack.
+    :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
+    :ivar total, free: size and free space of its ledger disks in bytes; None if it does not answer, or is not writable.
+    :ivar why: why a registered bookie counts as one that does not answer this process; empty if it answers.
+    :ivar silent_since: when this process first asked it in vain, in seconds since the epoch; None if it answers.
+    """
+
+    id: str
+    state: str
+    since: float | None
+    rack: str
+    url: str
+    total: int | None
+    free: int | None
+    why: str = ""
+    silent_since: float | None = None
+
+    @property
+    def row(self) -> Mapping[str, object]:
+        """The bookie as a JSON object."""
+        return {
+            "id": self.id, "state": self.state, "since": self.since, "rack": self.rack, "url": self.url,
+            "total": self.total, "free": self.free, "why": self.why, "silentSince": self.silent_since,
+        }  # fmt: skip
 
 
 @attrs.define(eq=False)

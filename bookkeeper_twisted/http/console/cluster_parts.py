@@ -11,19 +11,22 @@ from twisted.internet.interfaces import IReactorTime
 from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
-from ...autorecovery.replication.lock_reasons import by_kind, reason_of
+from ...autorecovery.replication.lock_reasons import reason_of
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each, take
-from ...errors import MetadataError
+from ...errors import MetadataError, NotEnoughBookiesError
+from ...ledger.placement import Candidates
 from ...limits.adaptive import ISpeedLimits, RunningJob
 from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import bookies_by_mode
 from ...metadata.undecoded import UndecodedLedgers
 from ...model import MAX_LEDGER_ID, BookieServiceInfo
+from ...placement.interfaces import IPlacementPolicy
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
-from .bookie_answers import BookieAnswers
+from .bookie_answers import BookieAnswers, ClusterBookie
+from .diagnosis import USUAL_ENSEMBLE, repair_limit, risks
 from .marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS, MarkedLedgers, list_marks, marks_alone, within
 from .sources import Source, StateSource
 
@@ -43,43 +46,10 @@ SURVEY_SECONDS = 30.0
 SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
 
-_USUAL_ENSEMBLE = 3
-"""The ensemble size of new ledgers while there are none from which it could be told."""
-
 _NEWEST = 20
 """Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
-_OWN_CONSOLE = (
-    "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
-)
-_SILENT = "registered, but does not answer"
-_GIB = 1 << 30
 _HTTP = ("http", "https")
-
-
-@attrs.frozen
-class ClusterBookie:
-    """A bookie in the list of bookies that the console shows.
-
-    :ivar state: ``writable``, ``read-only`` or ``unavailable``.
-    :ivar since: when this process first saw the bookie in this state, in seconds since the epoch; None if the state has
-        not changed while this process listed the bookies, as it does while somebody looks at the console.
-    :ivar rack: rack of the bookie; empty if this process does not know the rack.
-    :ivar url: URL of the bookie's HTTP server; empty if the bookie has registered none.
-    :ivar total, free: size and free space of its ledger disks in bytes; None if it does not answer, or is not writable.
-    :ivar why: why a registered bookie counts as one that does not answer this process; empty if it answers.
-    :ivar silent_since: when this process first asked it in vain, in seconds since the epoch; None if it answers.
-    """
-
-    id: str
-    state: str
-    since: float | None
-    rack: str
-    url: str
-    total: int | None
-    free: int | None
-    why: str = ""
-    silent_since: float | None = None
 
 
 class ClusterParts:
@@ -102,8 +72,10 @@ class ClusterParts:
         self._answers = BookieAnswers(clock)
         self._metadata: IMetadataDriver | None = None
         self._urls: dict[str, str] = {}
-        self._ensemble = _USUAL_ENSEMBLE
+        self._sizes = USUAL_ENSEMBLE, USUAL_ENSEMBLE
         self._away = self._unneeded = frozenset[str]()
+        self._placed: tuple[tuple[int, int], Mapping[str, str]] = self._sizes, {}
+        self._unplaceable = ""
         self._registered = frozenset[str]()
         self._said: dict[int, str] = {}
         self._named: set[str] | None = None  # the bookies that marks name; None if not all marks were read
@@ -145,7 +117,7 @@ class ClusterParts:
         await self._answers.ask(admin, sorted(writable | read_only))
         is_survey = self._surveyed is None or not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS
         if is_survey:
-            self._ensemble = await newest_ensemble(admin)
+            self._sizes = await newest_sizes(admin)
             self._urls.clear()
         away = frozenset(filter(self._is_away, states))
         if is_survey or away != self._away:
@@ -154,6 +126,10 @@ class ClusterParts:
             self._away, self._unneeded = away, await looked
         if is_survey:
             self._surveyed = self._sampled
+        in_racks = {each: racks[each] for each in writable if each in racks and not self._is_away(each)}
+        if self._placed != (self._sizes, in_racks):
+            self._placed = self._sizes, in_racks
+            self._unplaceable = unplaceable_without(placement, *self._placed)
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
         marks, is_more = await list_marks(admin.client.metadata.underreplication, self._seconds)
@@ -166,10 +142,12 @@ class ClusterParts:
             "moreMarked": is_more,
             "marksAlone": marks_alone(enabled, auditor, self._unnamed),
             "auditor": auditor,
-            "bookies": {row.id: _as_json(row) for row in rows},
+            "bookies": {row.id: row.row for row in rows},
             "safe": [
                 attrs.asdict(each)
-                for each in risks(rows, bool(marks), enabled, auditor, self._ensemble, self._unneeded)
+                for each in risks(
+                    rows, bool(marks), enabled, auditor, self._sizes[0], self._unneeded, self._unplaceable
+                )
             ],
         }
 
@@ -285,27 +263,31 @@ class ClusterParts:
         return f"{most.name} ({' and '.join(rates)})"
 
 
-@attrs.frozen
-class RiskReason:
-    """A fact that tells whether the cluster can lose one more bookie without losing entries.
+def unplaceable_without(placement: IPlacementPolicy, sizes: tuple[int, int], racks: Mapping[str, str]) -> str:
+    """Return after the loss of which writable bookie the placement policy could choose no ensemble, and why.
 
-    :ivar safe: False if the cluster cannot lose a bookie because of this fact, otherwise True.
-    :ivar text: the fact, for an operator.
+    Bookies of the same rack are alike, so one of each rack is left out.
+
+    :param placement: the policy of this process.
+    :param sizes: the ensemble size and the write quorum size of new ledgers.
+    :param racks: the rack of each writable bookie.
+    :returns: an empty text if an ensemble can be chosen whichever bookie is lost, and also if one bookie less is not
+        enough for the size of the ensemble.
     """
-
-    safe: bool
-    text: str
-
-
-def _as_json(row: ClusterBookie) -> Mapping[str, object]:
-    return {
-        "id": row.id, "state": row.state, "since": row.since, "rack": row.rack, "url": row.url, "total": row.total,
-        "free": row.free, "why": row.why, "silentSince": row.silent_since,
-    }  # fmt: skip
+    if len(racks) <= sizes[0]:
+        return ""
+    for lost in {rack: bookie_id for bookie_id, rack in racks.items()}.values():
+        try:
+            placement.new_ensemble(*sizes, Candidates(racks.keys() - {lost}))
+        except NotEnoughBookiesError as error:
+            return f"after the loss of {lost}, {error}"
+    return ""
 
 
-async def newest_ensemble(admin: BookKeeperAdmin) -> int:
-    """Return the largest ensemble size of the newest ledgers, those with the greatest ids; 3 if there are no ledgers.
+async def newest_sizes(admin: BookKeeperAdmin) -> tuple[int, int]:
+    """Return ensemble size and write quorum size of the largest of the newest ledgers, those with the greatest ids.
+
+    Both are 3 if there are no ledgers.
 
     The greatest id is found by some dozens of listings of one id, whose number does not grow with that of the ledgers.
 
@@ -313,7 +295,7 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
     """
     first = await ledger_ids_from(admin, 0, 1)
     if not first:
-        return _USUAL_ENSEMBLE
+        return USUAL_ENSEMBLE, USUAL_ENSEMBLE
     (newest,), step, is_growing = first, 1, True
     while step:
         later = await ledger_ids_from(admin, newest + step, 1)
@@ -325,10 +307,11 @@ async def newest_ensemble(admin: BookKeeperAdmin) -> int:
     sizes = []
     for ledger_id in await ledger_ids_from(admin, max(newest - _NEWEST + 1, 0), _NEWEST):
         try:
-            sizes.append((await admin.client.ledger_metadata(ledger_id)).ensemble_size)
+            metadata = await admin.client.ledger_metadata(ledger_id)
+            sizes.append((metadata.ensemble_size, metadata.write_quorum_size))
         except MetadataError:
             pass  # the ledger was deleted meanwhile, or its metadata cannot be read
-    return max(sizes, default=_USUAL_ENSEMBLE)
+    return max(sizes, default=(USUAL_ENSEMBLE, USUAL_ENSEMBLE))
 
 
 async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -> frozenset[str]:
@@ -369,55 +352,6 @@ async def ledger_ids_from(admin: BookKeeperAdmin, first: int, count: int) -> lis
         await listing.aclose()
 
 
-def risks(
-    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = _USUAL_ENSEMBLE,
-    unneeded: Collection[str] = (),
-) -> list[RiskReason]:  # fmt: skip
-    """Return facts that tell whether the cluster can lose one more bookie without losing entries.
-
-    The facts depend on bookies, underreplicated marks and autorecovery; the ledgers themselves are not examined.
-
-    :param rows: the bookies of the cluster.  One that does not answer does not count as one that would be left.
-    :param marked: whether any ledger has an underreplicated mark.
-    :param enabled: whether autorecovery is switched on.
-    :param auditor: the bookie id of the auditor; None if none is elected.
-    :param ensemble: number of writable bookies that a new ledger needs.
-    :param unneeded: ids of bookies that are unavailable, or do not answer, and that no ledger needs.
-    """
-    rows = list(rows)
-    writable = [row for row in rows if row.state == "writable" and not row.why]
-    silent = [row.id for row in rows if row.state == "writable" and row.why]
-    lost = ", ".join([row.id for row in rows if row.state == "unavailable" and row.id not in unneeded])
-    hung = ", ".join([f"{row.id} ({row.why})" for row in rows if row.why and row.id not in unneeded])
-    gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (_SILENT, hung)) if which]
-    there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
-    known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
-    unknown = len(writable) + len(silent) - len(known)
-    of_all = f"{unknown} of {unknown + len(known)} writable bookies"
-    uncounted = f"; {of_all} not counted: free space unknown" if unknown else ""
-    fullest = max((total - free for total, free in known), default=0)
-    others = sum(free for _, free in known) - max((free for _, free in known), default=0)
-    return [
-        RiskReason(not gone, "; ".join(gone) if gone else there),
-        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
-        RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
-        RiskReason(
-            auditor is not None,
-            "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
-        ),
-        RiskReason(
-            len(writable) > ensemble,
-            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
-            + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),
-        ),
-        RiskReason(
-            others > fullest,
-            f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie"
-            + uncounted,
-        ),
-    ]  # fmt: skip
-
-
 def bookie_states(
     bookie_ids: Iterable[str], writable: Collection[str], read_only: Collection[str]
 ) -> dict[str, str]:
@@ -429,53 +363,6 @@ def bookie_states(
         bookie_id: "writable" if bookie_id in writable else "read-only" if bookie_id in read_only else "unavailable"
         for bookie_id in bookie_ids
     }
-
-
-def repair_limit(
-    count: int, locks: Mapping[int, str] | None, enabled: bool, alone: str, writable: int, waiting: str,
-    elsewhere: Collection[str] = (), is_more: bool = False,
-) -> str:  # fmt: skip
-    """Return a text that says what limits the speed of the repair of underreplicated ledgers.
-
-    :param count: number of ledgers with an underreplicated mark.
-    :param locks: the text in each replication lock, by ledger id; None if the locks could not be read in time.
-    :param enabled: whether autorecovery is switched on.
-    :param alone: why ledgers that lack replicas may have no mark; empty if no reason is known.
-    :param writable: number of writable bookies.
-    :param waiting: the speed limit for which replication waits in this process; empty if there is none.
-    :param elsewhere: hosts of other processes that are repairing ledgers, whose speed limits are unknown here.
-    :param is_more: whether there may be more marks than ``count``.
-    """
-    at_least = "at least " if is_more else ""
-    if not enabled:
-        further, which = ("further ", "others") if count else ("", "any")
-        unknown = f"no {further}ledger is marked, so whether {which} lack replicas is not known"
-        return f"autorecovery is disabled: enable it; until then {unknown}"
-    if not count:
-        return f"no ledger is marked, but some may lack replicas: {alone}" if alone else "nothing has to be repaired"
-    obstacles = [f"the speed limit {waiting}"] if waiting else []
-    if locks is None:
-        return "; and ".join([*obstacles, f"what the workers say could not be read within {DETAILS_SECONDS:g} s"])
-    reasons = {ledger_id: reason for ledger_id, text in locks.items() if (reason := reason_of(text))}
-    if reasons:
-        example, alike = by_kind(reasons)[0]
-        share = "" if len(alike) == len(reasons) else f", {len(alike)} of them"
-        obstacles.append(f"{len(reasons)} of {len(locks)} locked ledgers wait{share}: {example}")
-    if obstacles and elsewhere:
-        waiting_for_one = f", and {at_least}{count - len(locks)} wait for a free worker" if count > len(locks) else ""
-        obstacles.append(
-            f"{len(locks) - len(reasons)} are being repaired{waiting_for_one}: whether a speed limit slows those on "
-            f"{', '.join(elsewhere)}, {_OWN_CONSOLE}"
-        )
-    if obstacles:
-        return "; and ".join(obstacles)
-    if not locks:
-        return "no replication worker is at work: does a process run autorecovery?" + (f"; {alone}" if alone else "")
-    share = f"{len(locks)} of {at_least}{count}"
-    known = f"the workers: {share} ledgers are being repaired, onto {writable} writable bookies"
-    if not elsewhere:
-        return known
-    return f"{known}; whether a speed limit slows those on {', '.join(elsewhere)}, {_OWN_CONSOLE}"
 
 
 def _of_marked(texts: Mapping[int, str], marked: Sequence[int], is_more: bool) -> dict[int, str]:

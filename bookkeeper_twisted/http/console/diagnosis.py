@@ -1,13 +1,14 @@
-"""Interprets measured values: finds the main cause of slow requests, estimates what a compaction will free, and when a
-disk will be full.
+"""Interprets what is known: finds the main cause of slow requests, estimates what a compaction will free, and when a
+disk will be full, and tells what limits a repair and what speaks against the loss of one more bookie.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
 
+from ...autorecovery.replication.lock_reasons import by_kind, reason_of
 from ...bookie.admin import DirectoryUsage, EntryLogSpace
 from ...bookie.group_commit import HELD, LOOP, QUEUE, SYNC
 from ...bookie.lifecycle.disk_monitor import FEW_INODES
@@ -25,6 +26,8 @@ from ...bookie.requests.slow_requests import (
 )
 from ...metrics import JournalGroup
 from ...protocol.server.connected_peers import PeerDelay
+from .bookie_answers import ClusterBookie
+from .marked_ledgers import DETAILS_SECONDS
 
 WINDOW = 600.0
 """Slow requests, and writes of the journal, that ended more than this number of seconds ago are ignored."""
@@ -46,6 +49,15 @@ _FAR = 0.1
 
 _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
+
+USUAL_ENSEMBLE = 3
+"""The ensemble size of new ledgers while there are none from which it could be told."""
+
+_OWN_CONSOLE = (
+    "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
+)
+_SILENT = "registered, but does not answer"
+_GIB = 1 << 30
 
 _UNRECORDED = "slowRequestThresholdMs is 0, so no request is recorded as slow"
 
@@ -282,3 +294,114 @@ def _words(seconds: float) -> str:
     if seconds < 1.5 * _HOUR:
         return "hour"
     return f"{seconds / _HOUR:.0f} hours" if seconds < 2 * _DAY else f"{seconds / _DAY:.0f} days"
+
+
+@attrs.frozen
+class RiskReason:
+    """A fact that tells whether the cluster can lose one more bookie without losing entries.
+
+    :ivar safe: False if the cluster cannot lose a bookie because of this fact, otherwise True.
+    :ivar text: the fact, for an operator.
+    """
+
+    safe: bool
+    text: str
+
+
+def risks(
+    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
+    unneeded: Collection[str] = (), unplaceable: str = "",
+) -> list[RiskReason]:  # fmt: skip
+    """Return facts that tell whether the cluster can lose one more bookie without losing entries.
+
+    The facts depend on bookies, underreplicated marks and autorecovery; the ledgers themselves are not examined.
+
+    :param rows: the bookies of the cluster.  One that does not answer does not count as one that would be left.
+    :param marked: whether any ledger has an underreplicated mark.
+    :param enabled: whether autorecovery is switched on.
+    :param auditor: the bookie id of the auditor; None if none is elected.
+    :param ensemble: number of writable bookies that a new ledger needs.
+    :param unneeded: ids of bookies that are unavailable, or do not answer, and that no ledger needs.
+    :param unplaceable: after the loss of which bookie no ensemble could be chosen, although enough are left, and why;
+        empty if one could be chosen.
+    """
+    rows = list(rows)
+    writable = [row for row in rows if row.state == "writable" and not row.why]
+    silent = [row.id for row in rows if row.state == "writable" and row.why]
+    lost = ", ".join([row.id for row in rows if row.state == "unavailable" and row.id not in unneeded])
+    hung = ", ".join([f"{row.id} ({row.why})" for row in rows if row.why and row.id not in unneeded])
+    gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (_SILENT, hung)) if which]
+    there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
+    known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
+    unknown = len(writable) + len(silent) - len(known)
+    of_all = f"{unknown} of {unknown + len(known)} writable bookies"
+    uncounted = f"; {of_all} not counted: free space unknown" if unknown else ""
+    fullest = max((total - free for total, free in known), default=0)
+    others = sum(free for _, free in known) - max((free for _, free in known), default=0)
+    return [
+        RiskReason(not gone, "; ".join(gone) if gone else there),
+        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
+        RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
+        RiskReason(
+            auditor is not None,
+            "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
+        ),
+        RiskReason(
+            len(writable) > ensemble and not unplaceable,
+            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
+            + (f"; {unplaceable}" if unplaceable else "")
+            + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),
+        ),
+        RiskReason(
+            others > fullest,
+            f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie"
+            + uncounted,
+        ),
+    ]  # fmt: skip
+
+
+def repair_limit(
+    count: int, locks: Mapping[int, str] | None, enabled: bool, alone: str, writable: int, waiting: str,
+    elsewhere: Collection[str] = (), is_more: bool = False,
+) -> str:  # fmt: skip
+    """Return a text that says what limits the speed of the repair of underreplicated ledgers.
+
+    :param count: number of ledgers with an underreplicated mark.
+    :param locks: the text in each replication lock, by ledger id; None if the locks could not be read in time.
+    :param enabled: whether autorecovery is switched on.
+    :param alone: why ledgers that lack replicas may have no mark; empty if no reason is known.
+    :param writable: number of writable bookies.
+    :param waiting: the speed limit for which replication waits in this process; empty if there is none.
+    :param elsewhere: hosts of other processes that are repairing ledgers, whose speed limits are unknown here.
+    :param is_more: whether there may be more marks than ``count``.
+    """
+    at_least = "at least " if is_more else ""
+    if not enabled:
+        further, which = ("further ", "others") if count else ("", "any")
+        unknown = f"no {further}ledger is marked, so whether {which} lack replicas is not known"
+        return f"autorecovery is disabled: enable it; until then {unknown}"
+    if not count:
+        return f"no ledger is marked, but some may lack replicas: {alone}" if alone else "nothing has to be repaired"
+    obstacles = [f"the speed limit {waiting}"] if waiting else []
+    if locks is None:
+        return "; and ".join([*obstacles, f"what the workers say could not be read within {DETAILS_SECONDS:g} s"])
+    reasons = {ledger_id: reason for ledger_id, text in locks.items() if (reason := reason_of(text))}
+    if reasons:
+        example, alike = by_kind(reasons)[0]
+        share = "" if len(alike) == len(reasons) else f", {len(alike)} of them"
+        obstacles.append(f"{len(reasons)} of {len(locks)} locked ledgers wait{share}: {example}")
+    if obstacles and elsewhere:
+        waiting_for_one = f", and {at_least}{count - len(locks)} wait for a free worker" if count > len(locks) else ""
+        obstacles.append(
+            f"{len(locks) - len(reasons)} are being repaired{waiting_for_one}: whether a speed limit slows those on "
+            f"{', '.join(elsewhere)}, {_OWN_CONSOLE}"
+        )
+    if obstacles:
+        return "; and ".join(obstacles)
+    if not locks:
+        return "no replication worker is at work: does a process run autorecovery?" + (f"; {alone}" if alone else "")
+    share = f"{len(locks)} of {at_least}{count}"
+    known = f"the workers: {share} ledgers are being repaired, onto {writable} writable bookies"
+    if not elsewhere:
+        return known
+    return f"{known}; whether a speed limit slows those on {', '.join(elsewhere)}, {_OWN_CONSOLE}"

@@ -4,7 +4,9 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.http.console.cluster_parts import ClusterBookie, ClusterParts, repair_limit, risks
+from bookkeeper_twisted.http.console.bookie_answers import ClusterBookie
+from bookkeeper_twisted.http.console.cluster_parts import ClusterParts
+from bookkeeper_twisted.http.console.diagnosis import repair_limit, risks
 from bookkeeper_twisted.http.console.marked_ledgers import mark_reason, marks_alone
 from bookkeeper_twisted.model import UnderreplicatedLedger
 
