@@ -24,6 +24,9 @@ Shuffle = Callable[[MutableSequence[Any]], None]
 ANY_VERSION = -1
 """The version argument with which a removal succeeds whatever the stored version is."""
 
+MOST_STRAYS = 100
+"""Maximum number of things among the underreplicated marks that are none, and that are logged and named."""
+
 
 @attrs.frozen
 class Versioned(Generic[T]):
@@ -214,6 +217,10 @@ class IUnderreplication(Interface):
     A replication lock belongs to the session of the driver that took the lock, and ends with this session.
     """
 
+    strays: Collection[str] = Attribute(
+        "What the newest listing found among the marks and left out, as it is no mark; the first :data:`MOST_STRAYS`."
+    )
+
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
         """Write the underreplicated mark of a ledger, or add bookies to it; each call changes its version.
 
@@ -254,6 +261,8 @@ class IUnderreplication(Interface):
 
     def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
         """Yield the ids of all ledgers with an underreplicated mark; raise an error if not all ids can be read.
+
+        What is no mark is left out and logged once; :attr:`strays` has it.
 
         :param shuffle: a function that changes the order of each list of ids that is read, so that several workers
             begin with different ledgers; None for ascending order.

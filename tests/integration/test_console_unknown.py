@@ -47,6 +47,12 @@ class ConsoleUnknownTests(ConsoleStatesCase):
         self.visit.home()
         self.visit.wait("#line", "1,700 ledgers under-replicated, unavailable: not known yet")
         self.visit.wait("main table", "Why is this ledger under-replicated? 1,700 are marked")
+        facts = [{"safe": True, "text": "all are there"}, {"safe": None, "text": "marks cannot be read: no right"}]
+        self.given({**state, "cluster": {**CLUSTER, "unread": "no right", "safe": facts}})
+        self.visit.home()
+        self.visit.wait("#line", "under-replicated: cannot be read: no right")
+        self.visit.wait("main table", "Why is this ledger under-replicated? no right")
+        self.visit.wait("main table", "not known: marks cannot be read: no right")
         found = {"readAt": 1_700_000_000, "enabled": True, "auditor": "b:1", "count": 1700, "unavailable": 240,
                  "lookedAt": 1200, "ledgers": [], "limit": "the workers", "elsewhere": [], "consoles": []}  # fmt: skip
         self.given({**state, "repair": found})
@@ -59,13 +65,15 @@ class ConsoleUnknownTests(ConsoleStatesCase):
         self.visit.wait("main table", "What limits the repair? the workers as of 2023-11-1")
         row = {"id": 5, "state": "UNKNOWN", "since": 7, "replicas": None, "missing": ["b:1"], "lock": None,
                "reason": "its metadata cannot be decoded"}  # fmt: skip
-        listed = {**found, "count": 1800, "moreMarked": True, "ledgers": [row], "unjudged": "1 ledger cannot be judged"}
+        listed = {**found, "count": 1800, "moreMarked": True, "ledgers": [row], "unjudged": "1 ledger cannot be judged",
+                  "strays": "1 node among the marks is none"}  # fmt: skip
         self.given({**state, "repair": listed})
         self.visit.home()
         self.visit.wait("#line", "240 of the first 1,200 looked at unavailable (1 ledger cannot be judged)")
         self.visit.click("Repair")
         self.visit.wait("main", "unknown b:1 its metadata cannot be decoded")
         self.visit.wait("main dl", "at least 1,800, as read at 2023-11-1")
+        self.visit.wait("main dl", "1 node among the marks is none")
 
     async def test_limits(self) -> None:
         """What is no number is not taken for a limit of 0, which is none; a limit is shown as it was understood."""

@@ -126,8 +126,8 @@ PLANTS = (
         'job.state != "repairing"', "False", _BOOKIE_PAGES, where="replication_value",
     ),
     Plant(
-        "no ledger is repaired behind the marks that could be listed", _CLUSTER,
-        "ledger_id in among or ledger_id > last", "ledger_id in among", _SURVEYED, where="_of_marked",
+        "no ledger is repaired behind the marks that could be listed", _MARKED,
+        "ledger_id in among or ledger_id > last", "ledger_id in among", _SURVEYED, where="of_marked",
     ),
     Plant(
         "no details are read before all marks are listed", _CLUSTER,
@@ -136,7 +136,7 @@ PLANTS = (
     ),
     Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,
-        "_of_marked(found.locks, marked, is_more)", "found.locks", _SURVEYED,
+        "of_marked(found.locks, marked, is_more)", "found.locks", _SURVEYED,
         where="ClusterParts.repair",
     ),
 )

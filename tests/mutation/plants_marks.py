@@ -2,6 +2,9 @@
 
 from .plant import Plant
 
+_MARKED = "http/console/marked_ledgers.py"
+_ZOOKEEPER = "metadata/zookeeper/underreplication.py"
+_REASONS = ["tests.http.console.test_reasons"]
 _STORED = ["tests.metadata.test_stored_marks", "tests.metadata.zookeeper.test_underreplication"]
 _REMOVAL = ["tests.metadata.test_mark_removal"]
 
@@ -29,7 +32,29 @@ PLANTS = (
         ["tests.autorecovery.replication.test_worker"], where="ReplicationWorker._narrow_mark",
     ),
     Plant(
-        "a check has found the ledger of a mark that cannot be decoded", "http/console/marked_ledgers.py",
-        "mark.problem", "False", ["tests.http.console.test_reasons"], where="mark_reason",
+        "a check has found the ledger of a mark that cannot be decoded", _MARKED,
+        "mark.problem", "False", _REASONS, where="mark_reason",
+    ),
+    Plant(
+        "each listing logs the nodes that are no marks", _ZOOKEEPER, "stray not in self.strays", "True", _STORED,
+        where="ZooKeeperUnderreplication._walk",
+    ),
+    Plant(
+        "nodes that are no marks are named after they were removed", _ZOOKEEPER, "self.strays = frozenset(strays)",
+        "pass", _STORED, where="ZooKeeperUnderreplication.marked_ledgers",
+    ),
+    Plant(
+        "a lock that cannot be decoded hides the others", _ZOOKEEPER,
+        'holders[int(digits[1])] = f"not known, as the lock cannot be decoded: {error}"', "raise", _STORED,
+        where="ZooKeeperUnderreplication.locked_ledgers",
+    ),
+    Plant(
+        "marks that cannot be read hide the bookies", _MARKED,
+        "return cls(unread=str(error) or type(error).__name__)", "raise", _REASONS, where="AutorecoveryFacts.read",
+    ),
+    Plant(
+        "marks that cannot be read are none", "http/console/cluster_parts.py",
+        '[RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")] if unread else repair', "repair",
+        _REASONS, where="risks",
     ),
 )

@@ -27,7 +27,16 @@ from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers, ClusterBookie
 from .diagnosis import USUAL_ENSEMBLE, repair_limit, risks
-from .marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS, MarkedLedgers, list_marks, marks_alone, within
+from .marked_ledgers import (
+    DETAILS_SECONDS,
+    LISTING_SECONDS,
+    AutorecoveryFacts,
+    MarkedLedgers,
+    list_marks,
+    marks_alone,
+    of_marked,
+    within,
+)
 from .sources import Source, StateSource
 
 MOST_MARKS = 200
@@ -131,24 +140,18 @@ class ClusterParts:
             self._placed = self._sizes, in_racks
             self._unplaceable = unplaceable_without(placement, *self._placed)
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
-        autorecovery = AutorecoveryAdmin(admin.client.metadata)
-        marks, is_more = await list_marks(admin.client.metadata.underreplication, self._seconds)
-        enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
+        found = await AutorecoveryFacts.read(admin.client.metadata, self._seconds)
         lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
-        named = self._named if marks else set()
+        named = self._named if found.marked else set()
         self._unnamed = [] if named is None else [each for each in lost if each not in named]
+        reasons = risks(
+            rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
+            self._unplaceable,
+        )  # fmt: skip
         return {
-            "marked": len(marks),
-            "moreMarked": is_more,
-            "marksAlone": marks_alone(enabled, auditor, self._unnamed),
-            "auditor": auditor,
+            **found.as_json(self._unnamed),
             "bookies": {row.id: row.row for row in rows},
-            "safe": [
-                attrs.asdict(each)
-                for each in risks(
-                    rows, bool(marks), enabled, auditor, self._sizes[0], self._unneeded, self._unplaceable
-                )
-            ],
+            "safe": [attrs.asdict(each) for each in reasons],
         }
 
     def _forget(self) -> None:
@@ -218,14 +221,14 @@ class ClusterParts:
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
-        locks = None if found.locks is None else _of_marked(found.locks, marked, is_more)
+        locks = None if found.locks is None else of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
         elsewhere, alone = self._elsewhere(locks or {}, jobs), marks_alone(enabled, auditor, self._unnamed)
         self._named = found.named if found.looked_at == len(marked) else None
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
-            "moreMarked": is_more,
+            "moreMarked": is_more, "strays": found.strays,
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
             "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
             "limit": repair_limit(
@@ -365,14 +368,6 @@ def bookie_states(
     }
 
 
-def _of_marked(texts: Mapping[int, str], marked: Sequence[int], is_more: bool) -> dict[int, str]:
-    """Return the ``texts`` of ledgers with a mark, by ledger id.
-
-    :param marked: ids of ledgers with a mark, in ascending order.
-    :param is_more: whether ledgers with greater ids may have a mark, too.
-    """
-    among, last = set(marked), marked[-1] if is_more else MAX_LEDGER_ID
-    return {ledger_id: text for ledger_id, text in texts.items() if ledger_id in among or ledger_id > last}
 
 
 def _hosts(bookie_id: str, url: str) -> set[str | None]:

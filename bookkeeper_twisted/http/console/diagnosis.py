@@ -300,17 +300,17 @@ def _words(seconds: float) -> str:
 class RiskReason:
     """A fact that tells whether the cluster can lose one more bookie without losing entries.
 
-    :ivar safe: False if the cluster cannot lose a bookie because of this fact, otherwise True.
+    :ivar safe: False if the cluster cannot lose a bookie because of this fact, None if this is not known, else True.
     :ivar text: the fact, for an operator.
     """
 
-    safe: bool
+    safe: bool | None
     text: str
 
 
 def risks(
     rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
-    unneeded: Collection[str] = (), unplaceable: str = "",
+    unneeded: Collection[str] = (), unread: str = "", unplaceable: str = "",
 ) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
@@ -322,6 +322,7 @@ def risks(
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param ensemble: number of writable bookies that a new ledger needs.
     :param unneeded: ids of bookies that are unavailable, or do not answer, and that no ledger needs.
+    :param unread: why ``marked``, ``enabled`` and ``auditor`` are not known; empty if they are.
     :param unplaceable: after the loss of which bookie no ensemble could be chosen, although enough are left, and why;
         empty if one could be chosen.
     """
@@ -334,18 +335,20 @@ def risks(
     there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
     unknown = len(writable) + len(silent) - len(known)
-    of_all = f"{unknown} of {unknown + len(known)} writable bookies"
-    uncounted = f"; {of_all} not counted: free space unknown" if unknown else ""
+    uncounted = f"; {unknown} of {unknown + len(known)} writable bookies not counted: free space unknown"
     fullest = max((total - free for total, free in known), default=0)
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
-    return [
-        RiskReason(not gone, "; ".join(gone) if gone else there),
+    repair = [
         RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
         RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
         RiskReason(
             auditor is not None,
             "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
         ),
+    ]
+    return [
+        RiskReason(not gone, "; ".join(gone) if gone else there),
+        *([RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")] if unread else repair),
         RiskReason(
             len(writable) > ensemble and not unplaceable,
             f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
@@ -355,7 +358,7 @@ def risks(
         RiskReason(
             others > fullest,
             f"{others / _GIB:.1f} GiB are free elsewhere for the {fullest / _GIB:.1f} GiB of the fullest bookie"
-            + uncounted,
+            + uncounted * bool(unknown),
         ),
     ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
@@ -10,11 +11,11 @@ from ...autorecovery.interfaces import repaired_ledger
 from ...autorecovery.replication.lock_reasons import reason_of, without_past
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
-from ...errors import MetadataError, NotUnderreplicatedError
+from ...errors import MetadataError, MetadataUnavailableError, NotUnderreplicatedError
 from ...limits.adaptive import RunningJob
-from ...metadata.interfaces import IUnderreplication
+from ...metadata.interfaces import MOST_STRAYS, IMetadataDriver, IUnderreplication
 from ...metadata.undecoded import UndecodedLedgers, undecoded_text
-from ...model import LedgerMetadata, UnderreplicatedLedger
+from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
 from .replicas import live_replicas
 
 DETAILS_SECONDS = 2.0
@@ -74,6 +75,15 @@ class MarkedLedgers:
         """A text about the ledgers whose metadata cannot be decoded; empty if there are none."""
         ids = self._undecoded.ids
         return undecoded_text(ids, "cannot be judged") if ids else ""
+
+    @property
+    def strays(self) -> str:
+        """A text about what is stored among the marks and is none; empty if there is nothing."""
+        strays = sorted(self._admin.client.metadata.underreplication.strays)
+        if not strays:
+            return ""
+        which = "node among the marks is none" if len(strays) == 1 else "nodes among the marks are none"
+        return f"{'at least ' if len(strays) >= MOST_STRAYS else ''}{len(strays)} {which}, such as {strays[0]}"
 
     async def read_locks(self) -> None:
         """Read the replication locks; do this before :meth:`read`."""
@@ -183,6 +193,62 @@ async def list_marks(
     finally:
         await listing.aclose()
     return found, False
+
+
+def of_marked(texts: Mapping[int, str], marked: Sequence[int], is_more: bool) -> dict[int, str]:
+    """Return the ``texts`` of ledgers with a mark, by ledger id.
+
+    :param marked: ids of ledgers with a mark, in ascending order.
+    :param is_more: whether ledgers with greater ids may have a mark, too.
+    """
+    among, last = set(marked), marked[-1] if is_more else MAX_LEDGER_ID
+    return {ledger_id: text for ledger_id, text in texts.items() if ledger_id in among or ledger_id > last}
+
+
+@attrs.frozen
+class AutorecoveryFacts:
+    """The facts about autorecovery that one reading of the cluster has found.
+
+    :ivar marked: number of underreplicated marks.
+    :ivar is_more: whether there may be more marks.
+    :ivar enabled: whether autorecovery is switched on.
+    :ivar auditor: the bookie id of the auditor; None if none is elected.
+    :ivar unread: why the other attributes are not known, although the store can be reached; empty if they are known.
+    """
+
+    marked: int = 0
+    is_more: bool = False
+    enabled: bool = False
+    auditor: str | None = None
+    unread: str = ""
+
+    @classmethod
+    async def read(cls, driver: IMetadataDriver, seconds: Callable[[], float]) -> "AutorecoveryFacts":
+        """Read these facts from the metadata store.
+
+        :param driver: the metadata driver, which is open.
+        :param seconds: returns the time in seconds.
+        :raises MetadataUnavailableError: the store cannot be reached.
+        """
+        try:
+            marks, is_more = await list_marks(driver.underreplication, seconds)
+            enabled, auditor = await driver.underreplication.is_enabled(), await driver.auditing.auditor()
+        except MetadataUnavailableError:
+            raise
+        except MetadataError as error:
+            return cls(unread=str(error) or type(error).__name__)
+        return cls(len(marks), is_more, enabled, auditor)
+
+    def as_json(self, unnamed: Sequence[str]) -> Mapping[str, object]:
+        """Return the members of a JSON object that show these facts; those that are not known are left out.
+
+        :param unnamed: ids of bookies that are gone, that ledgers need, and that no mark names.
+        """
+        if self.unread:
+            return {"unread": self.unread}
+        alone = marks_alone(self.enabled, self.auditor, unnamed)
+        known = {"marked": self.marked, "moreMarked": self.is_more, "marksAlone": alone, "auditor": self.auditor}
+        return {**known, "unread": ""}
 
 
 async def within(clock: IReactorTime, seconds: float, work: Coroutine[Deferred[Any], Any, None]) -> None:

@@ -24,6 +24,8 @@ _DISABLED = "disable"
 class EmbeddedUnderreplication:
     """The underreplicated marks and replication locks of an embedded driver."""
 
+    strays = ()
+
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
         self._store = session.store

@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import contextmanager
 
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...codec.metadata_formats.underreplication import (
@@ -26,13 +27,12 @@ from ...codec.metadata_formats.underreplication import (
 from ...errors import (
     CodecError,
     LedgerLockedError,
-    MetadataError,
     MetadataSerializationError,
     MetadataVersionError,
     NotUnderreplicatedError,
 )
 from ...model import UnderreplicatedLedger, check_ledger_id
-from ..interfaces import IUnderreplication, Shuffle, Versioned
+from ..interfaces import MOST_STRAYS, IUnderreplication, Shuffle, Versioned
 from ..stored_form import stored_text
 from ..stored_marks import StoredMarks
 from .cluster import LAYOUT, UNDERREPLICATION
@@ -71,9 +71,15 @@ def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
 
 @implementer(IUnderreplication)
 class ZooKeeperUnderreplication:
-    """The underreplicated marks and the replication locks of a cluster on ZooKeeper."""
+    """The underreplicated marks and the replication locks of a cluster on ZooKeeper.
+
+    :ivar strays: paths of nodes in the tree of marks that belong to no mark, the first :data:`MOST_STRAYS`.
+    """
+
+    _log = Logger()
 
     def __init__(self, znodes: Znodes) -> None:
+        self.strays: frozenset[str] = frozenset()
         self._znodes = znodes
         self._stored = StoredMarks()
         self._held: set[int] = set()
@@ -145,12 +151,13 @@ class ZooKeeperUnderreplication:
         """Yield the ids of all ledgers that have an underreplicated mark, in ascending order or shuffled.
 
         :param shuffle: called with the names of each node's children, to change their order; None for ascending ids.
-        :raises MetadataError: the tree of marks contains a node that belongs to no mark.
         """
-        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle):
+        strays: set[str] = set()
+        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle, strays):
             yield ledger_id
+        self.strays = frozenset(strays)
 
-    async def _walk(self, path: str, level: int, shuffle: Shuffle | None) -> AsyncIterator[int]:
+    async def _walk(self, path: str, level: int, shuffle: Shuffle | None, strays: set[str]) -> AsyncIterator[int]:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
@@ -164,13 +171,17 @@ class ZooKeeperUnderreplication:
             shuffle(names)
         for name in names:
             if level < GROUPS and GROUP.fullmatch(name):
-                async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle):
+                async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle, strays):
                     yield ledger_id
             elif level == GROUPS and (digits := _MARK.fullmatch(name)):
                 self._znodes.session.check_open()
                 yield int(digits[1])
-            else:
-                raise MetadataError(f"{path}/{name} is no node of a mark: the listing cannot go on")
+            elif len(strays) < MOST_STRAYS:
+                stray = f"{path}/{name}"
+                strays.add(stray)
+                if stray not in self.strays and len(self.strays) < MOST_STRAYS:
+                    self.strays |= {stray}
+                    self._log.error("{path} is no node of an underreplicated mark: it is left out", path=stray)
 
     def watch_marks(self, listener: Callable[[], None]) -> Callable[[], None]:
         self._znodes.session.check_open()
@@ -240,8 +251,8 @@ class ZooKeeperUnderreplication:
                 holders[int(digits[1])] = decode_lock(data) or ""
             except NodeMissingError:
                 pass  # the lock was released after the locks were listed
-            except CodecError as error:
-                raise MetadataSerializationError(f"{path}/{digits[0]}: {error}") from error
+            except CodecError as error:  # the text is only for people to read
+                holders[int(digits[1])] = f"not known, as the lock cannot be decoded: {error}"
         return dict(sorted(holders.items()))
 
     # -- the switch --

@@ -1,13 +1,17 @@
 """What the console says of under-replicated ledgers, of what limits a repair, and of the loss of one more bookie."""
 
+from functools import partial
 from typing import Any
 
+from twisted.internet.defer import Deferred, fail
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.errors import MetadataError, MetadataUnavailableError
 from bookkeeper_twisted.http.console.bookie_answers import ClusterBookie
 from bookkeeper_twisted.http.console.cluster_parts import ClusterParts
 from bookkeeper_twisted.http.console.diagnosis import repair_limit, risks
 from bookkeeper_twisted.http.console.marked_ledgers import mark_reason, marks_alone
+from bookkeeper_twisted.metadata.interfaces import MOST_STRAYS
 from bookkeeper_twisted.model import UnderreplicatedLedger
 
 from .cluster_case import ConsoleClusterCase
@@ -103,6 +107,9 @@ class ReasonTests(SynchronousTestCase):
             read_only = ClusterBookie("y", "read-only", None, "", "", None, None)
             text = risks([*rows, unknown, read_only], False, True, "a")[5].text
             self.assertTrue(text.endswith("; 1 of 5 writable bookies not counted: free space unknown"), text)
+        found = risks(rows, False, False, None, unread="no right")
+        self.assertEqual([each.safe for each in found], [True, None, True, True])
+        self.assertEqual(found[1].text, "marks, switch and auditor cannot be read: no right")
         for ensemble, is_safe in ((2, True), (3, True), (4, False)):
             self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
 
@@ -132,3 +139,34 @@ class MarkTests(ConsoleClusterCase):
         self.assertEqual(self.json(f"ledger?ledger_id={broken}")["mark"]["reason"], reason)
         listed = self.json("ledgers?at_risk=true")
         self.assertEqual([each["id"] for each in listed["ledgers"]], [other])
+
+    def test_unread_marks(self) -> None:
+        """The bookies are shown although the marks cannot be read; if the store cannot be reached, nothing is."""
+        driver: Any = self.result(self.shared()).client.metadata
+        for broken, name in ((driver.underreplication, "is_enabled"), (driver.auditing, "auditor")):
+            for error in (MetadataError("no right"), MetadataUnavailableError("away")):
+                undo = self.patch(broken, name, partial(fail, error))
+                if isinstance(error, MetadataUnavailableError):
+                    reading = Deferred.fromCoroutine(ClusterParts(self.shared, self.clock).cluster())
+                    self.settle()
+                    self.failureResultOf(reading, MetadataUnavailableError)
+                else:
+                    found = self.read("cluster")
+                    self.assertEqual((len(found["bookies"]), found["unread"]), (4, "no right"))
+                    self.assertNotIn("marked", found)
+                    self.assertIn(None, [each["safe"] for each in found["safe"]])
+                undo.restore()
+        found = self.read("cluster")
+        self.assertEqual((found["marked"], found["unread"], len(found["safe"])), (0, "", 6))
+
+    def test_strays(self) -> None:
+        """What is no mark among the marks is counted, with an example."""
+        self.assertEqual(self.read("repair")["strays"], "")
+        marks = self.result(self.shared()).client.metadata.underreplication
+        for strays, text in (
+            (["/b"], "1 node among the marks is none, such as /b"),
+            (["/b", "/a"], "2 nodes among the marks are none, such as /a"),
+            ([f"/{n:03}" for n in range(MOST_STRAYS)], "at least 100 nodes among the marks are none, such as /000"),
+        ):
+            self.patch(marks, "strays", strays)
+            self.assertEqual(self.read("repair")["strays"], text)

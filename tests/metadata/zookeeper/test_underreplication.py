@@ -1,7 +1,10 @@
 """Marks and locks on ZooKeeper: Java's nodes, byte for byte."""
 
+from twisted.logger import capturedLogs
+
 from bookkeeper_twisted.errors import LedgerLockedError, MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.metadata.zookeeper import underreplication
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.model import UnderreplicatedLedger
 
@@ -82,14 +85,38 @@ class UnderreplicationTests(ZooKeeperCase):
         self.assertNotIn("underreplication/ledgers", self.store.paths())
 
     def test_foreign_node(self) -> None:
-        """A node that belongs to no mark ends a listing with an error, not early."""
-        self.run_(self.marks.mark(5, ["a"]))
-        self.server.create(NewNode("/ledgers/underreplication/ledgers/backup"), 0)
+        """Nodes that belong to no mark are left out of a listing, logged once, and named as long as they are there."""
+        root = "/ledgers/underreplication/ledgers"
+        for ledger_id in (5, 1 << 16):
+            self.run_(self.marks.mark(ledger_id, ["a"]))
+        strays = [f"{root}/{path}" for path in ("backup", "0000/zzzz", "0000/0000/0000/0005/urLxx")]
+        self.patch(underreplication, "MOST_STRAYS", 4)
+        for path in strays:
+            self.server.create(NewNode(path), 0)
+        with capturedLogs() as events:
+            for _ in range(2):
+                self.assertEqual(self.listed(), [5, 1 << 16])
+        self.assertEqual(self.marks.strays, frozenset(strays))
+        self.assertEqual(sorted(event["path"] for event in events), sorted(strays))
+        more = [f"{root}/more", f"{root}/most"]
+        for path in more:
+            self.server.create(NewNode(path), 0)
+        with capturedLogs() as events:
+            self.assertEqual((self.listed(), len(self.marks.strays)), ([5, 1 << 16], 4))
+        self.assertEqual(len(events), 1)
+        for path in (*strays[1:], *more):
+            self.server.delete(path, -1)
+        self.assertEqual((self.listed(), self.marks.strays), ([5, 1 << 16], {f"{root}/backup"}))
+        self.run_(self.marks.mark(5, ["b"]))
 
-        async def collect() -> list[int]:
-            return [ledger_id async for ledger_id in self.marks.marked_ledgers()]
-
-        self.assertIn("backup", self.fails(MetadataError, collect()))
+    def test_undecodable_lock(self) -> None:
+        """A lock that cannot be decoded does not hide the others."""
+        for ledger_id in (5, 6):
+            self.run_(self.marks.lock(ledger_id, "host"))
+        self.server.set("/ledgers/underreplication/locks/urL0000000005", b"\xff", 0)
+        found = self.run_(self.marks.locked_ledgers())
+        self.assertEqual((list(found), found[6]), ([5, 6], "host"))
+        self.assertTrue(found[5].startswith("not known, as the lock cannot be decoded: "), found)
 
     def test_lost_locks(self) -> None:
         """Listeners are called at the end of a session, before the next can be used, until their watch ends."""

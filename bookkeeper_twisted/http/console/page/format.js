@@ -92,7 +92,8 @@ export const marksOf = (cluster) => (cluster.moreMarked ? "at least " : "") + co
 export function underReplicated(state) {
   const marked = state.cluster?.marked,
     marks = state.repair;
-  if (marked === undefined) return "under-replicated: not known yet";
+  if (marked === undefined)
+    return `under-replicated: ${state.cluster?.unread ? `cannot be read: ${state.cluster.unread}` : "not known yet"}`;
   const why = state.cluster.marksAlone ? ` by marks alone, as ${state.cluster.marksAlone}` : "";
   const text = `${marksOf(state.cluster)} ${marked === 1 ? "ledger" : "ledgers"} under-replicated${why}`;
   if (!marked) return text;

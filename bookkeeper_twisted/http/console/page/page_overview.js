@@ -29,7 +29,7 @@ function unpromised(ids) {
 
 /** Whether the cluster can lose one more bookie, by bookies, marks and what is known of ledgers: [class, text]. */
 function verdictOf(facts) {
-  const against = facts.filter((each) => !each.safe).map((each) => each.text);
+  const against = facts.filter((each) => each.safe === false).map((each) => each.text);
   if (scan.risky)
     against.unshift(`the loss of one bookie would lose entries of ${ledgersOf(scan.risky)}`);
   if (scan.doubtful)
@@ -41,7 +41,8 @@ function verdictOf(facts) {
   const unjudged = [undecoded(scan.undecoded), unpromised(scan.unpromised)].filter(Boolean).join("; ");
   if (against.length) return ["bad", `NO: ${[...against, unjudged].filter(Boolean).join("; ")}`];
   if (scan.failure) return ["warn", `not known, as the ledgers cannot be read: ${scan.failure}`];
-  if (unjudged) return ["warn", `not known: ${unjudged}`];
+  const open = facts.find((each) => each.safe === null);
+  if (open || unjudged) return ["warn", `not known: ${[open?.text, unjudged].filter(Boolean).join("; ")}`];
   if (!facts.length) return ["warn", "not known yet"];
   return scan.end ? ["good", "yes"] : ["warn", "not known before all ledgers are looked at; bookies and marks say yes"];
 }
@@ -79,7 +80,7 @@ const QUESTIONS = [
     "Why is this ledger under-replicated?",
     "#/repair",
     ({ cluster }) => {
-      if (cluster?.marked === undefined) return "";
+      if (cluster?.marked === undefined) return cluster?.unread || "";
       const alone = cluster.marksAlone ? `; others may lack replicas: ${cluster.marksAlone}` : "";
       if (!cluster.marked) return alone ? `none is marked${alone}` : "none is";
       return `${marksOf(cluster)} ${cluster.marked === 1 ? "is" : "are"} marked; the page has the reason of each${alone}`;
@@ -249,7 +250,8 @@ export const safety = {
       smallTable(
         "What speaks for it and against it",
         [
-          ["", (row) => h("span", { class: row.safe ? "good" : "bad" }, row.safe ? "yes" : "NO")],
+          ["", (row) => h("span", { class: row.safe ? "good" : row.safe === null ? "warn" : "bad" },
+            row.safe ? "yes" : row.safe === null ? "not known" : "NO")],
           ["", (row) => row.text],
         ],
         facts,

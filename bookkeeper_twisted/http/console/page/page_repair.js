@@ -27,6 +27,7 @@ export const repair = {
           ["auditor", value.auditor || h("span", { class: "bad" }, "none is elected, so no further ledger is marked")],
           ["under-replicated", `${marksOf({ ...value, marked: value.count })}, as read at ${time(value.readAt)}`],
           ["without a replica that can be read", unavailable(value)],
+          ...(value.strays ? [["left out", value.strays]] : []),
         ]),
         smallTable(
           value.count > value.ledgers.length
