@@ -98,4 +98,12 @@ PLANTS = (
         "not options.force and options.instanceid != found", "False", ["tests.cli.commands.test_clusters"],
         where="_nuke",
     ),
+    Plant(
+        "there is no auditor as soon as the store is back", "autorecovery/operations/decommission.py", "left <= 0",
+        "True", ["tests.autorecovery.operations.test_decommission"], where="Decommission.check",
+    ),
+    Plant(
+        "an auditor is waited for without end", "autorecovery/operations/decommission.py", "left <= 0", "False",
+        ["tests.autorecovery.operations.test_decommission"], where="Decommission.check",
+    ),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """Decommission: waits until no ledger needs a bookie that was shut down and will not return.
 
 A decommission only triggers an audit, and waits: the auditor marks the ledgers of the bookie, and replication workers
-copy their entries.  While the metadata store cannot be reached, the decommission waits for it.
+copy their entries.  While the metadata store cannot be reached, the decommission waits for it, and then for the
+election of an auditor, as the votes may have ended with the outage.
 
 A ledger needs the bookie if one of its ensembles has the bookie at a position that stores an entry, or if a writer may
 still send entries to the bookie.  The decommission also waits until no underreplicated mark names the bookie.  It does
@@ -16,9 +17,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.steps import for_each
-from ...errors import IllegalOperationError, MetadataUnavailableError
+from ...errors import IllegalOperationError, MetadataUnavailableError, NoAuditorError
 from ...ledger.fragments import fragments_of
-from ...metadata.interfaces import IMetadataDriver
+from ...metadata.interfaces import IMetadataDriver, IStoreConnection
 from ...metadata.registered import registered_bookies
 from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
@@ -124,6 +125,7 @@ class Decommission:
         self._admin = AutorecoveryAdmin(driver)
         self._ledgers = driver.ledgers
         self._registration = driver.registration
+        self._connection = IStoreConnection(driver, None)
         self._needing: set[int] = set()
         self._gone: set[int] = set()
         self._undecoded = UndecodedLedgers()
@@ -180,10 +182,22 @@ class Decommission:
     async def check(self) -> None:
         """Check that the ledgers of the bookie can be copied, and trigger the audit.
 
+        An outage of the metadata store may have removed the votes for the auditor.  So after each connection to the
+        store, candidates get the time to vote again (``zkTimeout``).
+
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or no auditor is elected.
+        :raises MetadataUnavailableError: the store cannot be reached, or could not until so recently that no auditor
+            may be elected yet; then the text says this.
         """
         await self._check_gone("is running: stop it first")
-        await self._admin.trigger_audit()
+        try:
+            await self._admin.trigger_audit()
+        except NoAuditorError as error:
+            left = 0.0 if self._connection is None else self._connection.unsettled()
+            if left <= 0:
+                raise
+            text = f"no auditor is elected: candidates have {left:.0f} s to vote, as the connection to the store is new"
+            raise MetadataUnavailableError(text) from error
 
     async def _check_gone(self, problem: str) -> None:
         """Check that the bookie is not registered.

@@ -4,6 +4,7 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
+from zope.interface import directlyProvides
 
 from bookkeeper_twisted.autorecovery.operations.decommission import (
     GONE,
@@ -23,6 +24,7 @@ from bookkeeper_twisted.errors import (
     MetadataUnavailableError,
     NoAuditorError,
 )
+from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
 
 from ...client.cluster_case import BOOKIES, ClusterCase
@@ -299,6 +301,25 @@ class DecommissionTests(ClusterCase):
         self.settle()
         self.assertIn("is running", str(self.failureResultOf(running, IllegalOperationError).value))
         self.assertEqual(self.looks, [])
+
+    def test_elected_after_an_outage(self) -> None:
+        """An auditor whose vote has ended with an outage of the store gets the time to be elected again, not more."""
+        directlyProvides(self.driver, IStoreConnection)
+        for is_elected in (False, True):
+            self.driver.unsettled = lambda: 7.0
+            done = self.start()
+            self.pass_time(6)
+            self.assertNoResult(done)
+            text = "no auditor is elected: candidates have 7 s to vote, as the connection to the store is new"
+            self.assertEqual({each.unreachable for each in self.looks}, {text})
+            self.driver.unsettled = lambda: 0.0
+            if is_elected:
+                self.elect()
+            self.pass_time(5)
+            if is_elected:
+                self.assertEqual(self.looks[-1], Remaining(dict.fromkeys(self.ids, UNMARKED), 3))
+                done.cancel()
+            self.failureResultOf(done, CancelledError if is_elected else NoAuditorError)
 
     def test_undecodable(self) -> None:
         """It goes on past a ledger whose metadata cannot be decoded, and names it at the end."""
