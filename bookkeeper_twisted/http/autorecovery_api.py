@@ -16,7 +16,7 @@ from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
 from ..autorecovery.operations.decommission import Decommission, Remaining, unjudged, when_reachable
 from ..client.steps import for_each
-from ..errors import BookKeeperError, IncorrectParameterError, MetadataUnavailableError
+from ..errors import BookKeeperError, CookieNotFoundError, IncorrectParameterError, MetadataUnavailableError
 from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
 from .api import Answer, ApiRequest, check_members, json_answer
@@ -243,7 +243,12 @@ class AutorecoveryApi:
             self._keep_undecoded(self.operations[name], failure)
             return
         if delete:
-            await client.delete_cookie(bookie_id)
+            try:
+                await client.delete_cookie(bookie_id)
+            except CookieNotFoundError:
+                if not remaining.found:
+                    raise
+                # Another process has decommissioned the bookie at the same time, and has deleted its cookie.
         elif not remaining.found and not await decommission.has_trace():
             failure = "no ledger names the bookie, and it has no cookie: it was decommissioned before, or never existed"
             self._log.warn("{name}: {failure}", name=name, failure=failure)

@@ -80,6 +80,19 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask(f"{path}?printmissingreplica=true")
         self.assertEqual(json.loads(answer.body), {"3": ["bookie-1"], "5": ["bookie-2", "bookie-1"]})
 
+    def test_decommission_by_another_process(self) -> None:
+        """If another process has deleted the cookie of the same bookie, whose ledgers are copied, it is done, too."""
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
+        self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1", "delete_cookie": true}')
+        self.clock.pump([1.0] * 5)
+        self.do(self.driver.registration.remove_cookie("gone:1", 0))
+        self.do(self.driver.underreplication.remove_mark(3, 0))
+        self.clock.pump([1.0] * 5)
+        (found,) = self.progress()
+        self.assertEqual((found["state"], found.get("reason", "")), ("done", ""), found)
+
     def test_undecodable_mark(self) -> None:
         """A mark that cannot be decoded is listed without bookies."""
         for ledger_id in (3, 5):

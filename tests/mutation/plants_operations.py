@@ -106,4 +106,9 @@ PLANTS = (
         "an auditor is waited for without end", "autorecovery/operations/decommission.py", "left <= 0", "False",
         ["tests.autorecovery.operations.test_decommission"], where="Decommission.check",
     ),
+    Plant(
+        "of two decommissions of a bookie, one fails", "http/autorecovery_api.py",
+        "if not remaining.found:\n    raise", "raise",
+        ["tests.http.test_autorecovery_api"], where="AutorecoveryApi._finish",
+    ),
 )  # fmt: skip
