@@ -60,9 +60,16 @@ export const stateOf = (row) => (row.why ? "does not answer" : row.state);
 /** A reason to be read-only, and since when it holds; one that held at the start of the bookie may be older. */
 export const reason = (each) => `${each.text}, since ${each.atLeast ? "at least " : ""}${ago(each.since)}`;
 
-/** When a disk is full, by the growth of which time, with a warning if something else of it is used up. */
+/** When a disk is full, by the growth of which time; before that, a warning if something else of it is used up. */
 export const days = (disk) =>
-  untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "") + (disk.warning ? `, ${disk.warning}` : "");
+  (disk.warning ? `${disk.warning}; ` : "") + untilFull(disk) + (disk.forecast ? ` (${disk.forecast})` : "");
+
+/** The warnings about the disks of this bookie, for the line that says what is wrong. */
+export const warnings = (disks) =>
+  disks
+    .map((each) => [each, each.warning || (each.journal && each.reason ? `cannot be measured: ${each.reason}` : "")])
+    .filter(([, text]) => text)
+    .map(([each, text]) => `DISK ${each.directory}${each.journal ? " (journal)" : ""}: ${text}`);
 
 function untilFull(disk) {
   if (disk.reason) return `cannot be measured: ${disk.reason}`;

@@ -2,7 +2,7 @@
 
 import { follow, merge } from "/console/connection.js";
 import { h } from "/console/elements.js";
-import { bytes, count, stateOf, time, underReplicated, unread } from "/console/format.js";
+import { bytes, count, stateOf, time, underReplicated, unread, warnings } from "/console/format.js";
 import { bookie } from "/console/page_bookie.js";
 import { events } from "/console/page_events.js";
 import { ledger, ledgers, entry } from "/console/page_ledgers.js";
@@ -108,6 +108,7 @@ function summary() {
   if (ownFailure) parts.push(`this bookie ${ownFailure}${own ? "; what is said of it is OLD" : ""}`);
   if (own?.readOnly) parts.push(`this bookie is READ-ONLY: ${own.reasons.map((each) => each.text).join("; ")}`);
   else if (own?.phase) parts.push(`this bookie is ${own.phase}`);
+  parts.push(...warnings(own?.disks || []));
   if (cluster?.bookies) {
     const rows = Object.values(cluster.bookies);
     const of = (wanted) => rows.filter((each) => stateOf(each) === wanted);
