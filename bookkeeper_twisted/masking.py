@@ -20,11 +20,17 @@ _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&;])([^\s?&;=#'\"]+)=([^\s&;#'\"]+)")
 """A pattern for a parameter in the query of a URI: its name and its value."""
 
+_ASSIGNED = re.compile(r"(?i)\b(passw(?:or)?d\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s;,'\"]+)")
+"""A pattern for a password that a text assigns, as a login of JAAS does that is written where its file is asked for."""
+
 
 def _parameter_without_secret(found: re.Match[str]) -> str:
     return f"{found[1]}={MASK}" if SECRET_NAME.search(found[1]) else found[0]
 
 
 def without_credentials(text: str) -> str:
-    """Mask the user and password of each URI in ``text``, and the values of query parameters such as ``password``."""
-    return _PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))
+    """Mask the user and password of each URI in ``text``, the values of query parameters such as ``password``, and the
+    passwords that it assigns.
+    """
+    masked_uris = _PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))
+    return _ASSIGNED.sub(rf"\1{MASK}", masked_uris)

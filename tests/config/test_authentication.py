@@ -27,6 +27,13 @@ class SaslKeysTests(SynchronousTestCase):
                     error = self.assertRaises(ConfigError, config.load, from_file(f"{before}{key}=/x", "f"))
                     self.assertRegex(str(error), f"{key} = '/x', f:[13]: has an effect only with .* none is set")
 
+    def test_password(self) -> None:
+        """A login that is written where its file is asked for is refused without its password."""
+        line = "saslJaasConfig=foo required username=\"u\" password=\"sesame\";"
+        error = self.assertRaises(ConfigError, BookieConfig.load, from_file(line, "f"))
+        self.assertIn("foo required", str(error))
+        self.assertNotIn("sesame", str(error))
+
     def test_with_provider(self) -> None:
         """They are taken where a provider is named, of bookie or client."""
         for provider in ("bookieAuthProviderFactoryClass", "clientAuthProviderFactoryClass"):

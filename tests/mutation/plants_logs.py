@@ -120,6 +120,10 @@ PLANTS = (
         ["tests.logs.test_levels"], where="LogLevels.__call__",
     ),
     Plant(
+        "a refused login shows its password", "masking.py", "_ASSIGNED.sub(rf'\\1{MASK}', masked_uris)", "masked_uris",
+        ["tests.config.test_authentication"], where="without_credentials",
+    ),
+    Plant(
         "a URI shows the password in its query", "masking.py",
         "_PARAMETER.sub(_parameter_without_secret, _CREDENTIALS.sub(MASK, text))", "_CREDENTIALS.sub(MASK, text)",
         ["tests.test_secrets"], where="without_credentials",
