@@ -186,6 +186,35 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.visit.driver.execute_script(f"location.hash = '#/entry?ledger=7&entry={entry_id}'")
             self.visit.wait("#replicas", said)
 
+    async def test_ensembles(self) -> None:
+        """Of very many ensembles, those that lack bookies are shown first; how many are left out is told."""
+        await deferToThread(self._ensembles)
+
+    def _ensembles(self) -> None:
+        found = {"id": 7, "state": "CLOSED", "length": 0, "last": 9, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1,
+                 "ctime": 1, "replicas": 0, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "mark": None,
+                 "states": {"b:1": "writable", "b:2": "unavailable", "b:3": "does not answer"},
+                 "unmarked": {"level": "bad", "text": "It lacks replicas."}}  # fmt: skip
+        gone = {17: "b:2", 30: "b:3", 70: "b:3"}
+        for number, title in (
+            (100, "Ensembles (100)"),
+            (5000, "Ensembles (5,000, 3 with bookies that are unavailable or do not answer: the first of those and the "
+                   "last of all, 4,947 are left out)"),
+        ):  # fmt: skip
+            segments = [[first, [gone.get(first, "b:1")]] for first in range(number)]
+            self.given({"work": None}, **{"ledger?": found | {"segments": segments}})
+            self.visit.home()
+            self.visit.driver.execute_script("location.hash = '#/ledger?id=7'")
+            self.visit.wait("#ledger h3", title)
+            rows = [each.text for each in self.visit.driver.find_elements("css selector", "#ledger svg text")]
+            shown = [17, 30, 70, *range(4950, 5000)] if number > 100 else range(100)
+            self.assertEqual(rows[::2], [f"from {first}" for first in shown])
+            lost = [each.text for each in self.visit.driver.find_elements("css selector", "#ledger p.bad")][1:]
+            self.assertEqual(lost, [
+                "b:2 (unavailable) is in one ensemble, that from entry 17 on",
+                "b:3 (does not answer) is in 2 ensembles, the first one from entry 30 on",
+            ])  # fmt: skip
+
     async def test_not_closed(self) -> None:
         """Of a ledger that is not closed, nobody knows whether its writer is alive, so the page does not say so."""
         await deferToThread(self._not_closed)

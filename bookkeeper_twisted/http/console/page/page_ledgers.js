@@ -208,13 +208,41 @@ export const ledger = {
   },
 };
 
+const SHOWN_SEGMENTS = 100;
+const GONE = ["unavailable", "does not answer"];
+
+/** Which of the segments are drawn: of many, half of the places are for those that lack bookies, the rest for the last. */
+function chosenOf(found) {
+  const all = found.segments;
+  if (all.length <= SHOWN_SEGMENTS) return [all, ""];
+  const lacking = all.filter(([, bookies]) => bookies.some((id) => GONE.includes(found.states[id])));
+  const chosen = new Set([...lacking.slice(0, SHOWN_SEGMENTS / 2), ...all.slice(-SHOWN_SEGMENTS / 2)]);
+  const lack = `${count(lacking.length)} with bookies that are unavailable or do not answer`;
+  const shown = all.filter((each) => chosen.has(each));
+  return [shown, `, ${lack}: the first of those and the last of all, ${count(all.length - shown.length)} are left out`];
+}
+
+/** The bookies of all segments that are unavailable or do not answer, each with the first segment that it is in. */
+function lackingBookies({ segments, states }) {
+  const found = new Map();
+  for (const [first, bookies] of segments)
+    for (const id of bookies.filter((each) => GONE.includes(states[each]))) {
+      const [since, number] = found.get(id) || [first, 0];
+      found.set(id, [since, number + 1]);
+    }
+  return [...found].map(([id, [since, number]]) => {
+    const inThem = number === 1 ? "one ensemble, that" : `${count(number)} ensembles, the first one`;
+    return `${id} (${states[id]}) is in ${inThem} from entry ${since} on`;
+  });
+}
+
 /** Segments as rows, bookies as boxes: green if writable, orange if read-only, red if unavailable or silent. */
 function ensembles(found) {
   const width = 150,
     height = 22,
     left = 130;
   const kind = { writable: "live", "read-only": "dead", unavailable: "gone", "does not answer": "gone" };
-  const shown = found.segments.slice(-100);
+  const [shown, note] = chosenOf(found);
   const rows = shown.map(([first, bookies], row) => [
     svg("text", { x: 0, y: row * height + 15 }, `from ${first}`),
     bookies.map((id, column) => [
@@ -232,7 +260,8 @@ function ensembles(found) {
     `from entry ${first}: ${bookies.map((id) => `${id} ${found.states[id]}`).join(", ")}`;
   const title = `Ensembles: ${shown.map(described).join("; ")}`;
   return [
-    h("h3", null, `Ensembles (${found.segments.length})`),
+    h("h3", null, `Ensembles (${count(found.segments.length)}${note})`),
+    ...lackingBookies(found).map((text) => h("p", { class: "bad" }, text)),
     picture(left + width * found.ensemble, height * shown.length, title, rows),
   ];
 }
