@@ -53,8 +53,7 @@ PLANTS = (
         "return cls(unread=str(error) or type(error).__name__)", "raise", _REASONS, where="AutorecoveryFacts.read",
     ),
     Plant(
-        "marks that cannot be read are none", "http/console/cluster_parts.py",
-        '[RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")] if unread else repair', "repair",
-        _REASONS, where="risks",
+        "marks that cannot be read are none", "http/console/diagnosis.py",
+        "if unread: ...", "if False: ...", _REASONS, where="_of_autorecovery",
     ),
 )

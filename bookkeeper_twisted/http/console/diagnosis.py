@@ -338,17 +338,9 @@ def risks(
     uncounted = f"; {unknown} of {unknown + len(known)} writable bookies not counted: free space unknown"
     fullest = max((total - free for total, free in known), default=0)
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
-    repair = [
-        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
-        RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
-        RiskReason(
-            auditor is not None,
-            "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
-        ),
-    ]
     return [
         RiskReason(not gone, "; ".join(gone) if gone else there),
-        *([RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")] if unread else repair),
+        *_of_autorecovery(marked, enabled, auditor, unread),
         RiskReason(
             len(writable) > ensemble and not unplaceable,
             f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
@@ -361,6 +353,19 @@ def risks(
             + uncounted * bool(unknown),
         ),
     ]  # fmt: skip
+
+
+def _of_autorecovery(marked: bool, enabled: bool, auditor: str | None, unread: str) -> list[RiskReason]:
+    if unread:
+        return [RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")]
+    return [
+        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
+        RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
+        RiskReason(
+            auditor is not None,
+            "no auditor is elected: a loss would not be noticed" if auditor is None else f"the auditor is {auditor}",
+        ),
+    ]
 
 
 def repair_limit(
