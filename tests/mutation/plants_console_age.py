@@ -13,6 +13,15 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
     Plant(
+        "a stream goes on after its token has expired", "http/console/stream.py",
+        "self._clock.callLater(MOST_SECONDS, self.end)", "None", ["tests.http.console.test_stream"],
+        where="EventStream.begin",
+    ),
+    Plant(
+        "the timer of a stream stays when its viewer has gone", "http/console/stream.py",
+        "self._ending.cancel()", "pass", ["tests.http.console.test_stream"], where="EventStream._gone",
+    ),
+    Plant(
         "all clusters need three bookies", "http/console/diagnosis.py",
         "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
         _SURVEYED, where="risks",

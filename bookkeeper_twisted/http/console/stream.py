@@ -3,7 +3,7 @@
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IPushProducer
+from twisted.internet.interfaces import IDelayedCall, IPushProducer
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.pages import errorPage
@@ -23,6 +23,11 @@ _PIECE = 32 * 1024
 event, so a slow viewer uses only this much memory of its own.
 """
 
+MOST_SECONDS = 600.0
+"""Seconds after which a stream ends.  The page connects again at once, and has to show again who it is: its token may
+have expired since then.
+"""
+
 
 @implementer(IPushProducer)
 class EventStream:
@@ -39,6 +44,7 @@ class EventStream:
         self._is_full = self._is_behind = False
         self._read_at = clock.seconds()
         self._expected = 0
+        self._ending: IDelayedCall | None = None
 
     def begin(self) -> None:
         """Set the headers of the response, and send the first events."""
@@ -47,11 +53,14 @@ class EventStream:
         request.setHeader(b"Cache-Control", b"no-store")
         request.setHeader(b"X-Accel-Buffering", b"no")
         request.registerProducer(self, True)
-        request.notifyFinish().addErrback(self._gone)
+        self._ending = self._clock.callLater(MOST_SECONDS, self.end)
+        request.notifyFinish().addBoth(self._gone)
         self._feed.join(self, (request.getHeader("Last-Event-ID") or "")[:100])
 
-    def _gone(self, failure: Failure) -> None:
+    def _gone(self, result: object) -> None:
         self._feed.leave(self)
+        if self._ending is not None and self._ending.active():
+            self._ending.cancel()
 
     # -- as a viewer --
 
@@ -86,7 +95,7 @@ class EventStream:
         return float(now - self._read_at)
 
     def end(self) -> None:
-        """End the response, because the server stops."""
+        """End the response, because the server stops, or because it has lasted long enough."""
         if self._request.channel is not None:
             self._request.unregisterProducer()
             self._request.finish()

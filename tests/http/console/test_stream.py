@@ -8,6 +8,7 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.http.console.feed import LEAST_TURN, MAX_VIEWERS, PATIENCE
+from bookkeeper_twisted.http.console.stream import MOST_SECONDS
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.instruments import Ring
 from bookkeeper_twisted.metrics import JournalGroup
@@ -164,6 +165,17 @@ class StreamTests(StreamCase):
             peer.channel.resumeProducing()
         self.clock.pump([1.0] * 60)
         self.assertFalse(peer.transport.disconnected or peer.transport.disconnecting)
+
+    def test_longest(self) -> None:
+        """A stream ends in time, so that its viewer has to show a token again; one that is left has no timer."""
+        peer, other = _Peer(self), _Peer(self)
+        other.go()
+        self.assertEqual(str(self.clock.getDelayedCalls()).count("EventStream.end"), 1)
+        self.clock.pump([1.0] * int(MOST_SECONDS - 1))
+        self.assertFalse(peer.text().endswith("0\r\n\r\n"))
+        self.clock.advance(1.0)
+        self.assertTrue(peer.text().endswith("0\r\n\r\n"))
+        peer.go()
 
     def test_stop(self) -> None:
         """At the stop of the server the response ends in an orderly way, and its connection closes."""

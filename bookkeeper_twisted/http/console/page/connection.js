@@ -6,6 +6,7 @@ const TOKEN = "console-token";
 const RETRY_MS = 2000;
 const SILENT_MS = 15000; // three heartbeats of the stream: KEEP_ALIVE in feed.py
 const LOOK_MS = 1000;
+const USUAL_END_MS = 60000; // a stream that lasted longer is ended by the server as usual: MOST_SECONDS in stream.py
 
 export class RequestError extends Error {
   constructor(status, text) {
@@ -183,6 +184,7 @@ export async function follow(onEvent, onLink) {
     try {
       const more = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
       const answer = await request("GET", "/api/v1/console/stream", { headers: more, signal: leaving.signal });
+      const connectedAt = Date.now();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let held = "";
       for (;;) {
@@ -193,6 +195,7 @@ export async function follow(onEvent, onLink) {
         held = events.pop();
         for (const event of events) last = dispatch(event, onEvent) || last;
       }
+      if (Date.now() - connectedAt >= USUAL_END_MS) continue;
       trouble = "the server has ended the connection; connecting again";
     } catch (error) {
       trouble = document.hidden ? "paused while the page is hidden" : `not connected: ${error.message}; trying again`;
