@@ -23,7 +23,7 @@ PLANTS = (
     ),
     Plant(
         "all clusters need three bookies", "http/console/diagnosis.py",
-        "len(writable) > ensemble", "len(writable) > _USUAL_ENSEMBLE",
+        "len(writable) > ensemble", "len(writable) > USUAL_ENSEMBLE",
         _SURVEYED, where="risks",
     ),
     Plant(
