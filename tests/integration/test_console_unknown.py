@@ -106,6 +106,85 @@ class ConsoleUnknownTests(ConsoleStatesCase):
         sent = {"limiters": {"scrub": {"entriesPerSecond": 0, "bytesPerSecond": 5.5}}}
         self.assertEqual(self.visit.driver.execute_script("return window.sent"), [sent])
 
+    async def test_cut(self) -> None:
+        """A server that refuses connections, as one that was killed, makes what is shown OLD at once, in red."""
+        await deferToThread(self._cut)
+
+    def _cut(self) -> None:
+        source = """
+        const real = window.fetch;
+        window.fetch = (path, options) => {
+          if (path !== "/api/v1/console/stream") return real(path, options);
+          if (window.isDead) return Promise.reject(new TypeError("Failed to fetch"));
+          const start = (controller) => {
+            window.stream = controller;
+            const data = JSON.stringify({ work: null, bookie: { phase: "serving", reasons: [], disks: [] } });
+            controller.enqueue(new TextEncoder().encode(`id: 1-1\\nevent: snapshot\\ndata: ${data}\\n\\n`));
+          };
+          return Promise.resolve(new Response(new ReadableStream({ start })));
+        };"""
+        self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        self.visit.home()
+        self.visit.wait("#line", "this bookie is serving")
+        self.assertEqual(self.visit.driver.find_element("css selector", "#link").text, "")
+        self.visit.driver.execute_script("window.isDead = true; window.stream.error(new TypeError('network error'))")
+        began = self.visit.driver.execute_script("return Date.now()")
+        self.visit.wait("#link.bad", "what is shown is OLD: it is of ")
+        self.assertLess(self.visit.driver.execute_script("return Date.now()") - began, 10_000)
+
+    async def test_narrow(self) -> None:
+        """On a narrow screen, and with texts without blanks, no page is wider than the window."""
+        await deferToThread(self._narrow)
+
+    def _narrow(self) -> None:
+        row = {"id": 7, "length": 0, "last": 1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
+               "replicas": 1, "bookies": ["b:1"], "custom": {"k\u202e": "x" * 20_000}, "state": "CLOSED",
+               "digest": "CRC32C", "segments": [[0, ["b:1"]]], "states": {"b:1": "writable"}, "mark": None,
+               "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
+        limit = {"entriesPerSecond": 0, "bytesPerSecond": 0, "grantedEntries": 1, "grantedBytes": 1,
+                 "waitedSeconds": 0, "waiters": 0, "users": []}  # fmt: skip
+        safe = [{"safe": True, "text": "all bookies are there"}]
+        cluster = {**CLUSTER, "safe": safe, "marked": 0}
+        work: dict[str, object] = {"collection": {"directories": {"/d/current": {}}}}
+        self.given({"work": work, "cluster": cluster, "throttles": {"limiters": {"scrub": limit}}}, **{
+            "disk_ledgers": {"ledgers": {"7": 1}, "freed": {}, "stays": "", "logs": 1, "left": 0, "next": None},
+            "ledger?": row,
+            "ledgers?": {"ledgers": [], "undecoded": [], "unpromised": [], "scanned": 9, "next": None},
+        })  # fmt: skip
+        size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+        self.visit.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.visit.home()
+        for page, selector, text in (
+            ("", "main table", "What is slow"), ("disk", "#holders", "1 ledgers hold"),
+            ("safety", "#scan", "all of them"),
+            ("ledger?id=7", "#ledger dl", "k\\u202e=xxx"), ("bookies", "main", "b:1"),
+        ):  # fmt: skip
+            self.visit.driver.execute_script("location.hash = '#/' + arguments[0]", page)
+            self.visit.wait(selector, text)
+            width = self.visit.driver.execute_script("return document.documentElement.scrollWidth")
+            self.assertLessEqual(width, 320, page)
+            if page in ("", "safety"):
+                width = self.visit.driver.execute_script("return document.querySelector('main').scrollWidth")
+                self.assertLessEqual(width, 320, page)
+
+    async def test_clocks(self) -> None:
+        """A time that is ahead of the browser's clock was not some negative time ago."""
+        await deferToThread(self._clocks)
+
+    def _clocks(self) -> None:
+        self.given({"work": None})
+        self.visit.home()
+        script = """
+        const [after, done] = arguments, at = after === null ? null : Date.now() / 1000 + after;
+        import("/console/format.js").then(({ ago }) => done(ago(at)));
+        """
+        for after, said in (
+            (-90, "(90 s ago)"), (0, "(0 s ago)"), (7200, "ahead of this browser's clock)"), (None, "before"),
+        ):  # fmt: skip
+            text = self.visit.driver.execute_async_script(script, after)
+            self.assertIn(said, text)
+            self.assertNotIn("-", text.partition("(")[2])
+
     async def test_search(self) -> None:
         """An id may have blanks around it; of a ledger that cannot be shown, only the reason is; the order of a text in
         another direction ends with its cell.

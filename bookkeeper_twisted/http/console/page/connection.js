@@ -158,9 +158,10 @@ export async function follow(onEvent, onLink) {
     heardAt = Date.now(),
     begunAt = heardAt,
     trouble = "",
+    isCut = false,
     told = "";
   function tell() {
-    const isOld = Date.now() - heardAt >= SILENT_MS;
+    const isOld = isCut || Date.now() - heardAt >= SILENT_MS;
     const text = [isOld ? `what is shown is OLD: it is of ${time(heardAt / 1000)}` : "", trouble].filter(Boolean).join("; ");
     if (text !== told) onLink(text);
     told = text;
@@ -168,6 +169,7 @@ export async function follow(onEvent, onLink) {
   function heard() {
     heardAt = begunAt = Date.now();
     trouble = "";
+    isCut = false;
     tell();
   }
   setInterval(() => {
@@ -198,6 +200,7 @@ export async function follow(onEvent, onLink) {
       if (Date.now() - connectedAt >= USUAL_END_MS) continue;
       trouble = "the server has ended the connection; connecting again";
     } catch (error) {
+      isCut ||= last !== "" && !document.hidden; // who refuses a connection has ended, or cannot be reached: all is old
       trouble = document.hidden ? "paused while the page is hidden" : `not connected: ${error.message}; trying again`;
     }
     tell();

@@ -40,8 +40,13 @@ export function duration(seconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
 }
 
-export const ago = (seconds) =>
-  seconds ? `${time(seconds)} (${duration(Date.now() / 1000 - seconds)} ago)` : "before the console was opened";
+/** A time and how long ago it was; clocks differ, and that of the server may have been set back. */
+export function ago(seconds) {
+  if (!seconds) return "before the console was opened";
+  const past = Date.now() / 1000 - seconds;
+  if (past < -1.5) return `${time(seconds)} (${duration(-past)} ahead of this browser's clock)`;
+  return `${time(seconds)} (${duration(Math.max(past, 0))} ago)`;
+}
 
 /** Why a part of the state is not read now, so that what is known of it is old; empty if it is read. */
 export function unread(state, name) {

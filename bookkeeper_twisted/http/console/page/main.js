@@ -167,5 +167,7 @@ document
 window.addEventListener("hashchange", () => navigate().focus({ preventScroll: true }));
 navigate();
 follow(changed, (text) => {
-  document.getElementById("link").textContent = text;
+  const link = document.getElementById("link");
+  link.textContent = text;
+  link.className = text.includes("OLD") ? "bad" : "";
 });

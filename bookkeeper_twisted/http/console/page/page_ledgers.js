@@ -13,9 +13,13 @@ const NOT_CLOSED = {
   IN_RECOVERY: "not closed: a recovery has begun that has not ended; it may be at work",
 };
 
+/** A text of somebody else, in which what cannot be seen, or turns the text around it, is written out. */
+const seen = (text) =>
+  text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (each) => `\\u${each.codePointAt(0).toString(16).padStart(4, "0")}`);
+
 const custom = (row) =>
   Object.entries(row.custom)
-    .map(([key, value]) => `${key}=${value}`)
+    .map(([key, value]) => `${seen(key)}=${seen(value)}`)
     .join(", ");
 
 const isEmpty = (row) => row.state === "CLOSED" && Number(row.last) < 0;
@@ -39,7 +43,7 @@ async function read(place, path) {
 export async function ownerOf(id, deleted) {
   try {
     const found = await get(`/api/v1/console/ledger?ledger_id=${id}`);
-    return [found.state, custom(found)];
+    return [found.state, h("span", { class: "long" }, custom(found))];
   } catch (error) {
     // Only this answer says that the ledger is deleted; without one, or with any other, nothing is known of it.
     if (error.status === 404 && error.message.endsWith(`ledger ${id} does not exist`))
