@@ -10,6 +10,10 @@ _STEPS = ["tests.cli.process.test_clock_steps"]
 
 PLANTS = (
     Plant(
+        "nobody learns that steps of the clock are not noticed", "cli/process/clock_steps.py",
+        "error.errno == errno.ENOSYS", "True", _STEPS, where="ClockSteps.start",
+    ),
+    Plant(
         "a clock that is set back delays all timers", "cli/process/clock_steps.py",
         "call.reset(max(call.getTime() + step - now, 0.0))", "pass", _STEPS, where="ClockSteps.doRead",
     ),

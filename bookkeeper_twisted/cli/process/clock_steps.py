@@ -76,7 +76,13 @@ class ClockSteps:
         try:
             self._descriptor = self._opened()
         except OSError as error:
-            self._log.debug("steps of the clock are not noticed: {error}", error=error)
+            if error.errno == errno.ENOSYS:
+                self._log.debug("steps of the clock are not noticed: {error}", error=error)
+            else:  # the system could tell, so somebody may rely on it
+                self._log.warn(
+                    "steps of the clock are not noticed, so one that sets it back delays checkpoints, disk checks and "
+                    "all other timers: {error}", error=error,
+                )  # fmt: skip
             return
         self._difference = self._wall() - self._monotonic()
         self._reactor.addReader(self)

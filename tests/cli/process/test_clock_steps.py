@@ -83,18 +83,19 @@ class StepTests(SynchronousTestCase):
         self.steps.stop()
 
     def test_no_such_timers(self) -> None:
-        """A system that does not tell leaves the process without, and nobody is bothered."""
+        """A system that does not tell leaves the process without, and nobody is bothered, unless it could tell."""
+        for number, level in ((errno.ENOSYS, "debug"), (errno.EPERM, "warn"), (errno.EMFILE, "warn")):
 
-        def refused() -> int:
-            raise OSError(errno.ENOSYS, "no timers")
+            def refused(number: int = number) -> int:
+                raise OSError(number, "no timers")
 
-        reactor = MemoryReactorClock()
-        steps = ClockSteps(reactor, opened=refused)
-        with capturedLogs() as logged:
-            steps.start()
-            steps.stop()
-        self.assertEqual(reactor.getReaders(), [])
-        self.assertEqual([event["log_level"].name for event in logged], ["debug"])
+            reactor = MemoryReactorClock()
+            steps = ClockSteps(reactor, opened=refused)
+            with capturedLogs() as logged:
+                steps.start()
+                steps.stop()
+            self.assertEqual(reactor.getReaders(), [])
+            self.assertEqual([event["log_level"].name for event in logged], [level])
 
 
 class KernelTests(SynchronousTestCase):
