@@ -45,7 +45,7 @@ class IFile(Interface):
             cache alone.
         """
 
-    def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+    def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> Sequence[bytes | None]:
         """Read many ranges in one call, each as :meth:`pread_resident` does.
 
         :param sizes: the size of each range in bytes.

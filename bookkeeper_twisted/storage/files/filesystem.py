@@ -128,7 +128,7 @@ class RealFile:
     def pread_resident(self, size: int, offset: int) -> bytes | None:
         return read_cached(self._fd, (size,), (offset,))[0]
 
-    def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+    def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> Sequence[bytes | None]:
         return read_cached_each(self._fd, sizes, offsets)
 
     def pwrite(self, data: bytes, offset: int) -> None:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from itertools import repeat
 from operator import add, sub
-from typing import cast
 
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 
@@ -23,7 +22,7 @@ A new buffer for each call would have to be filled with zeros first, and would n
 """
 
 
-def read_cached(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+def read_cached(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> Sequence[bytes | None]:
     """Read each range of the file ``fd`` by one call.
 
     :param sizes: the size of each range in bytes.
@@ -33,11 +32,11 @@ def read_cached(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> list[b
     """
     datas = _read(fd, sizes, offsets)
     if list(map(len, datas)) == list(sizes):
-        return cast(list[bytes | None], datas)
+        return datas
     return [data if len(data) == size else None for data, size in zip(datas, sizes, strict=True)]
 
 
-def read_cached_each(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+def read_cached_each(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> Sequence[bytes | None]:
     """Read many ranges of the file ``fd``; ranges that are near each other, such as the entries of a striped ledger, by
     one call.
 
