@@ -13,6 +13,15 @@ _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
     Plant(
+        "ledgers wait for a worker while autorecovery is switched off", _ENDS,
+        "MARKED if is_on else SWITCHED_OFF", "MARKED", _ENDED, where="Decommission._blockers",
+    ),
+    Plant(
+        "a bookie that logs no slow request has no standstills", "bookie/requests/slow_requests.py",
+        "self._loop.start(PERIOD if millis else RARE_PERIOD)", "self._loop.start() if millis else self._loop.stop()",
+        ["tests.bookie.requests.test_slow_requests"], where="SlowRequests.limit",
+    ),
+    Plant(
         "a stream goes on after its token has expired", "http/console/stream.py",
         "self._clock.callLater(MOST_SECONDS, self.end)", "None", ["tests.http.console.test_stream"],
         where="EventStream.begin",

@@ -35,6 +35,7 @@ T = TypeVar("T")
 OPEN = "not closed: a writer may have it open"
 MARKED = "marked, and waiting for a worker"
 UNMARKED = "not marked yet"
+SWITCHED_OFF = "not repaired while autorecovery is switched off"
 GONE = "cannot be repaired: no registered bookie has a replica of some of its entries"
 
 
@@ -227,7 +228,7 @@ class Decommission:
         An underreplicated mark that names the bookie is a reason, too.
         """
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
-        recovering = await self._admin.recovering()
+        recovering, is_on = await self._admin.recovering(), await self._admin.is_enabled()
         reasons = {}
         for ledger_id in sorted((self._needing | marked) - self._undecoded.ids):
             if ledger_id in self._gone and not reason_of(recovering.get(ledger_id, "")):
@@ -235,9 +236,11 @@ class Decommission:
             elif ledger_id in recovering:
                 reasons[ledger_id] = blocker_of(recovering[ledger_id])
             elif ledger_id in marked:
-                reasons[ledger_id] = MARKED
+                reasons[ledger_id] = MARKED if is_on else SWITCHED_OFF
+            elif await self._is_open(ledger_id):
+                reasons[ledger_id] = OPEN
             else:
-                reasons[ledger_id] = OPEN if await self._is_open(ledger_id) else UNMARKED
+                reasons[ledger_id] = UNMARKED if is_on else SWITCHED_OFF
         return reasons
 
     async def _is_open(self, ledger_id: int) -> bool:

@@ -16,6 +16,9 @@ STOPPED = "the event loop, which used no processor: it was stopped, or a system 
 PERIOD = 0.05
 """Seconds between two calls of the timer that notices when the reactor is held up; a shorter delay may go unnoticed."""
 
+RARE_PERIOD = 1.0
+"""Seconds between two calls of the timer while no request counts as slow, so that only standstills matter."""
+
 _TOLERANCE = 0.01
 """Seconds by which the timer may be late before the delay is recorded."""
 
@@ -71,14 +74,21 @@ class LoopWatch:
         self._worked = worked
         self._late: deque[LoopDelay] = deque(maxlen=_KEPT)
         self.long: deque[LoopDelay] = deque(maxlen=_KEPT)
-        self._worked_before = 0.0
+        self._worked_before, self._period = 0.0, PERIOD
         self._call: IDelayedCall | None = None
 
-    def start(self) -> None:
-        """Start the timer, unless it is running."""
+    def start(self, period: float = PERIOD) -> None:
+        """Start the timer, unless it is running with this period.
+
+        :param period: seconds between two calls of the timer.
+        """
+        if self._call is not None and period != self._period:
+            self._call.cancel()
+            self._call = None
         if self._call is None:
+            self._period = period
             self._worked_before = self._worked()
-            self._call = self._clock.callLater(PERIOD, self._tick)
+            self._call = self._clock.callLater(period, self._tick)
 
     def stop(self) -> None:
         """Stop the timer, and forget the recorded delays."""
@@ -99,7 +109,7 @@ class LoopWatch:
                 why = STOPPED if delay.is_stop else LOOP
                 self._log.warn("clients have waited for {seconds:.1f} s for {why}", seconds=seconds, why=why)
         self._call = None
-        self.start()
+        self.start(self._period)
 
     def _delay(self) -> LoopDelay | None:
         """Return the delay of the timer if it is late now, or None if it is not, or does not run."""

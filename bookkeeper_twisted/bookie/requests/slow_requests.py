@@ -12,7 +12,7 @@ from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
 from ..group_commit import HELD, LOOP
 from ..interfaces import ReadTimes
-from .loop_watch import STOPPED, LoopDelay, LoopWatch
+from .loop_watch import PERIOD, RARE_PERIOD, STOPPED, LoopDelay, LoopWatch
 
 DISK = "a read of the disk"
 THREAD = "a free read thread"
@@ -118,15 +118,13 @@ class SlowRequests:
         self._lines = PeerLines(clock.seconds)
 
     def limit(self, millis: float) -> None:
-        """Set the threshold; unless it is 0, measure the delays of the reactor until :meth:`stop`.
+        """Set the threshold, and measure the delays of the reactor until :meth:`stop`.
 
-        :param millis: milliseconds from which a request is logged; 0 to log no request.
+        :param millis: milliseconds from which a request is logged; 0 to log no request.  Then only long delays of the
+            reactor are noticed.
         """
         self.threshold = millis or math.inf
-        if millis:
-            self._loop.start()
-        else:
-            self._loop.stop()
+        self._loop.start(PERIOD if millis else RARE_PERIOD)
 
     def stop(self) -> None:
         """Stop measuring the delays of the reactor."""

@@ -146,7 +146,7 @@ class ClusterParts:
         self._unnamed = [] if named is None else [each for each in lost if each not in named]
         reasons = risks(
             rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
-            self._unplaceable,
+            self._unplaceable, bool(racks),
         )  # fmt: skip
         return {
             **found.as_json(self._unnamed),

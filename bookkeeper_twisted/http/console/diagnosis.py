@@ -56,6 +56,7 @@ USUAL_ENSEMBLE = 3
 _OWN_CONSOLE = (
     "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
 )
+_NO_RACKS = "; racks, which may be enforced, are not known to this process"
 _SILENT = "registered, but does not answer"
 _GIB = 1 << 30
 
@@ -311,6 +312,7 @@ class RiskReason:
 def risks(
     rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
     unneeded: Collection[str] = (), unread: str = "", unplaceable: str = "",
+    has_racks: bool = True,
 ) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
@@ -325,6 +327,7 @@ def risks(
     :param unread: why ``marked``, ``enabled`` and ``auditor`` are not known; empty if they are.
     :param unplaceable: after the loss of which bookie no ensemble could be chosen, although enough are left, and why;
         empty if one could be chosen.
+    :param has_racks: whether this process knows the racks of bookies, which a placement policy may enforce.
     """
     rows = list(rows)
     writable = [row for row in rows if row.state == "writable" and not row.why]
@@ -345,6 +348,7 @@ def risks(
             len(writable) > ensemble and not unplaceable,
             f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
             + (f"; {unplaceable}" if unplaceable else "")
+            + ("" if has_racks else _NO_RACKS)
             + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),
         ),
         RiskReason(

@@ -301,7 +301,7 @@ def marks_alone(enabled: bool, auditor: str | None, unnamed: Sequence[str] = ())
     if not unnamed:
         return ""
     lost = ", ".join(unnamed[:_NAMED]) + (", ..." if len(unnamed) > _NAMED else "")
-    return f"no mark names {lost}, unavailable: not audited yet, or the audits fail, as the auditor's log says then"
+    return f"no mark names {lost}, unavailable: all is repaired, or not audited yet, or the audits fail (auditor's log)"
 
 
 def unmarked_reason(

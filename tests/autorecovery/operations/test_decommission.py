@@ -10,6 +10,7 @@ from bookkeeper_twisted.autorecovery.operations.decommission import (
     GONE,
     MARKED,
     OPEN,
+    SWITCHED_OFF,
     UNMARKED,
     Decommission,
     Remaining,
@@ -141,6 +142,18 @@ class DecommissionTests(ClusterCase):
         self.pass_time(2)
         self.assertEqual(self.successResultOf(done), Remaining({}, 3))
         self.assertEqual([look.read_at for look in self.looks], [0.0, 2.0, 4.0, 6.0, 8.0])
+
+    def test_switched_off(self) -> None:
+        """While autorecovery is switched off, no ledger waits for a worker or a mark."""
+        self.elect()
+        done = self.start()
+        self.do(self.driver.underreplication.mark(self.ids[0], (_GONE,), 5))
+        for enabled, expected in ((False, dict.fromkeys(self.ids, SWITCHED_OFF)),
+                                  (True, {**dict.fromkeys(self.ids, UNMARKED), self.ids[0]: MARKED})):  # fmt: skip
+            self.do(self.driver.underreplication.set_enabled(enabled))
+            self.pass_time(2)
+            self.assertEqual(self.looks[-1].blockers, expected)
+        self.assertNoResult(done)
 
     def test_gone(self) -> None:
         """A ledger without any replica left cannot be repaired, whether a worker has begun or not; it can be again if

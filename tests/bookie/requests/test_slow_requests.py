@@ -10,7 +10,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
 from bookkeeper_twisted.bookie.requests import loop_watch
-from bookkeeper_twisted.bookie.requests.loop_watch import LONG_DELAY, PERIOD, STANDSTILL, STOPPED, LoopWatch
+from bookkeeper_twisted.bookie.requests.loop_watch import (
+    LONG_DELAY,
+    PERIOD,
+    RARE_PERIOD,
+    STANDSTILL,
+    STOPPED,
+    LoopWatch,
+)
 from bookkeeper_twisted.bookie.requests.slow_requests import THREAD, SlowRequests
 from bookkeeper_twisted.codec.messages import ForceLedgerRequest, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import Operation
@@ -297,17 +304,17 @@ class SlowRequestTests(SynchronousTestCase):
         (delay,) = slow.long_delays
         self.assertEqual((round(delay.end - delay.start, 2), delay.end), (3.15, self.rig.clock.seconds()))
         slow.limit(0)
-        self.assertEqual(slow.long_delays, ())
+        self.rig.clock.advance(RARE_PERIOD + 5.0)
+        self.assertEqual([round(each.end - each.start, 2) for each in slow.long_delays], [3.15, 5.0])
 
     def test_watched(self) -> None:
-        """The event loop is watched while there is a threshold, and until the bookie stops."""
+        """The event loop is watched until the bookie stops, and often while there is a threshold."""
         slow = self.rig.engine.context.slow
-        self.assertEqual(self.watches(), 1)
-        slow.limit(0)
-        self.assertEqual(self.watches(), 0)
-        slow.limit(100)
-        slow.limit(200)
-        self.assertEqual(self.watches(), 1)
+        for threshold, period in ((100, PERIOD), (200, PERIOD), (0, RARE_PERIOD), (100, PERIOD)):
+            slow.limit(threshold)
+            self.assertEqual(self.watches(), 1)
+            (call,) = [each for each in self.rig.clock.getDelayedCalls() if "LoopWatch" in str(each)]
+            self.assertAlmostEqual(call.getTime() - self.rig.clock.seconds(), period)
         slow.stop()
         self.assertEqual(self.watches(), 0)
 

@@ -271,7 +271,7 @@ class NonsenseTests(TracedBookieCase):
                 self.peer.send(len(message).to_bytes(4, "big") + message)
                 self.rig.clock.advance(100)  # the lines of an operation come at most once a minute
                 self.rig.drain()
-            (line,) = [str(json_line(event)) for event in events if "requests" in event["log_namespace"]]
+            (line,) = [str(json_line(event)) for event in events if "slow_requests" in event["log_namespace"]]
             self.assertLess(len(line), 2000)
 
 

@@ -86,8 +86,8 @@ class ReasonTests(SynchronousTestCase):
         for unnamed, said in ((["b", "c", "d"], "b, c, d"), (["b", "c", "d", "e"], "b, c, d, ...")):
             self.assertEqual(
                 marks_alone(True, "a", unnamed),
-                f"no mark names {said}, unavailable: not audited yet, or the audits fail, as the auditor's log says "
-                "then",
+                f"no mark names {said}, unavailable: all is repaired, or not audited yet, or the audits fail "
+                "(auditor's log)",
             )
 
     def test_risks(self) -> None:
