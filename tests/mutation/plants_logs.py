@@ -13,10 +13,6 @@ _ADMIN = ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
     Plant(
-        "events of this process are found as those of the one before", "http/console/history/event_file.py",
-        "self._is_loading = True", "pass", ["tests.http.console.history.test_event_file"], where="EventFile.load",
-    ),
-    Plant(
         "the event loop is blamed for its delays of long ago", "bookie/requests/loop_watch.py",
         "delay.end <= began", "False", _SLOW_TESTS, where="LoopWatch.late_since",
     ),

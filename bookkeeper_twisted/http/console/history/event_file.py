@@ -73,7 +73,7 @@ class EventFile:
         self._file = AuditFile(path)
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
         self._writing: Deferred[None] | None = None
-        self._has_failed = self._is_closed = self._is_loading = False
+        self._has_failed = self._is_closed = False
 
     def load(self, most: int, oldest: float) -> "Deferred[list[ConsoleEvent]]":
         """Read the newest events of earlier processes, in ascending order; of the lines of one event, only the last.
@@ -83,9 +83,8 @@ class EventFile:
         :param most: maximum number of events to return.
         :param oldest: earliest time of an event, in seconds since the epoch.
         """
-        self._is_loading = True  # the events of this process are written behind the read: it must not find them
         loading: Deferred[list[ConsoleEvent]] = self._submit(self._load, most, oldest)
-        return loading.addErrback(self._unreadable).addCallback(self._loaded)
+        return loading.addErrback(self._unreadable)
 
     def _load(self, most: int, oldest: float) -> list[ConsoleEvent]:
         alone: deque[ConsoleEvent] = deque(maxlen=most)
@@ -102,24 +101,16 @@ class EventFile:
         self._say(failure.getErrorMessage())
         return []
 
-    def _loaded(self, events: list[ConsoleEvent]) -> list[ConsoleEvent]:
-        self._is_loading = False
-        if self._waiting or self._is_closed:
-            self._write()
-        return events
-
     def append(self, event: ConsoleEvent) -> None:
         """Write an ``event`` on a thread, together with earlier events that could not be written."""
         self._waiting.append(json.dumps(event).encode() + b"\n")
-        self._write_soon()
+        if self._writing is None:
+            self._write()
 
     def close(self) -> None:
         """Try to write the events that could not be written, then close the file."""
         self._is_closed = True
-        self._write_soon()
-
-    def _write_soon(self) -> None:
-        if self._writing is None and not self._is_loading:
+        if self._writing is None:
             self._write()
 
     def _write(self) -> None:

@@ -59,28 +59,6 @@ class RestartTests(EventFileCase):
         self.add(4)
         self.assertEqual(self.past(), [event(number) for number in (1, 2, 3, 4)])
 
-    def test_read_first(self) -> None:
-        """The events of a process are written behind the read of those before it, on whatever threads."""
-        self.add(1)
-        self.file.close()
-        calls: list[tuple[Any, ...]] = []
-        results: list[Deferred[Any]] = []
-
-        def submit(*call: Any) -> "Deferred[Any]":
-            calls.append(call)
-            results.append(Deferred())
-            return results[-1]
-
-        file = EventFile(str(self.path), submit)
-        loading = file.load(100, 0.0)
-        file.append(event(2))
-        file.close()
-        self.assertEqual(len(calls), 1)
-        results[0].callback(calls[0][0](*calls[0][1:]))
-        self.assertEqual(self.successResultOf(loading), [event(1)])
-        results[1].callback(calls[1][0](*calls[1][1:]))
-        self.assertEqual((self.past(), len(calls)), ([event(1), event(2)], 2))
-
     def test_bounds(self) -> None:
         """Of many events, the newest are read, and none that is too old."""
         self.add(1, 2, 3)
