@@ -37,6 +37,11 @@ PLANTS = (
         "past and past[-1].key != _END", "False", ["tests.http.console.history.test_events"], where="EventLog._loaded",
     ),
     Plant(
+        "events of this process are read as those of the process before", "http/console/history/event_file.py",
+        "self._writing is None and not self._is_loading", "self._writing is None",
+        ["tests.http.console.history.test_event_file"], where="EventFile.append",
+    ),
+    Plant(
         "a step of the clock is a standstill", "bookie/requests/loop_watch.py",
         "self._call.getTime()", "self._worked_before", _SLOW_TESTS, where="LoopWatch._delay",
     ),

@@ -73,18 +73,20 @@ class EventFile:
         self._file = AuditFile(path)
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
         self._writing: Deferred[None] | None = None
-        self._has_failed = self._is_closed = False
+        self._has_failed = self._is_closed = self._is_loading = False
 
     def load(self, most: int, oldest: float) -> "Deferred[list[ConsoleEvent]]":
         """Read the newest events of earlier processes, in ascending order; of the lines of one event, only the last.
 
-        The result is empty if the files cannot be read.
+        The result is empty if the files cannot be read.  Events that are appended meanwhile are written afterwards, so
+        that none of them is in the result.
 
         :param most: maximum number of events to return.
         :param oldest: earliest time of an event, in seconds since the epoch.
         """
+        self._is_loading = True
         loading: Deferred[list[ConsoleEvent]] = self._submit(self._load, most, oldest)
-        return loading.addErrback(self._unreadable)
+        return loading.addErrback(self._unreadable).addCallback(self._loaded)
 
     def _load(self, most: int, oldest: float) -> list[ConsoleEvent]:
         alone: deque[ConsoleEvent] = deque(maxlen=most)
@@ -101,16 +103,22 @@ class EventFile:
         self._say(failure.getErrorMessage())
         return []
 
+    def _loaded(self, past: list[ConsoleEvent]) -> list[ConsoleEvent]:
+        self._is_loading = False
+        if self._waiting or self._is_closed:
+            self._write()
+        return past
+
     def append(self, event: ConsoleEvent) -> None:
         """Write an ``event`` on a thread, together with earlier events that could not be written."""
         self._waiting.append(json.dumps(event).encode() + b"\n")
-        if self._writing is None:
+        if self._writing is None and not self._is_loading:
             self._write()
 
     def close(self) -> None:
         """Try to write the events that could not be written, then close the file."""
         self._is_closed = True
-        if self._writing is None:
+        if self._writing is None and not self._is_loading:
             self._write()
 
     def _write(self) -> None:

@@ -59,6 +59,30 @@ class RestartTests(EventFileCase):
         self.add(4)
         self.assertEqual(self.past(), [event(number) for number in (1, 2, 3, 4)])
 
+    def test_while_reading(self) -> None:
+        """Events of this process are none of earlier ones, although the files are read on another thread: they wait."""
+        self.add(1)
+        self.file.close()
+        calls: list[tuple[Deferred[Any], Any]] = []
+
+        def submit(work: Any, *args: Any) -> Deferred[Any]:
+            calls.append((Deferred(), lambda: work(*args)))
+            return calls[-1][0]
+
+        def run(number: int) -> None:
+            result, work = calls[number]
+            result.callback(work())
+
+        self.file = EventFile(str(self.path), submit)
+        loading = self.file.load(100, 0.0)
+        self.add(2)
+        self.file.close()
+        for number in reversed(range(len(calls))):
+            run(number)
+        self.assertEqual(self.successResultOf(loading), [event(1)])
+        run(1)
+        self.assertEqual(self.past(), [event(1), event(2)])
+
     def test_bounds(self) -> None:
         """Of many events, the newest are read, and none that is too old."""
         self.add(1, 2, 3)
