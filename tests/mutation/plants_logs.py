@@ -42,6 +42,11 @@ PLANTS = (
         ["tests.http.console.history.test_event_file"], where="EventFile.append",
     ),
     Plant(
+        "the file of events stays open behind the event of the end", "http/console/history/event_file.py",
+        "self._is_closed and not is_last", "False", ["tests.http.console.history.test_event_file"],
+        where="EventFile._close_behind",
+    ),
+    Plant(
         "a step of the clock is a standstill", "bookie/requests/loop_watch.py",
         "self._call.getTime()", "self._worked_before", _SLOW_TESTS, where="LoopWatch._delay",
     ),

@@ -72,7 +72,7 @@ class EventFile:
         self._submit = submit
         self._file = AuditFile(path)
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
-        self._writing: Deferred[None] | None = None
+        self._writing: Deferred[Any] | None = None
         self._has_failed = self._is_closed = self._is_loading = False
 
     def load(self, most: int, oldest: float) -> "Deferred[list[ConsoleEvent]]":
@@ -122,9 +122,9 @@ class EventFile:
             self._write()
 
     def _write(self) -> None:
-        lines = list(self._waiting)
-        self._writing = self._submit(self._write_now, lines, self._is_closed)
-        self._writing.addCallbacks(self._written, self._not_written, (lines,))
+        lines, is_last = list(self._waiting), self._is_closed
+        self._writing = self._submit(self._write_now, lines, is_last)
+        self._writing.addCallbacks(self._written, self._not_written, (lines,)).addCallback(self._close_behind, is_last)
 
     def _write_now(self, lines: list[bytes], is_last: bool) -> int:
         count = self._file.write(lines) if lines else 0
@@ -133,6 +133,11 @@ class EventFile:
         if is_last:
             self._file.close()
         return count
+
+    def _close_behind(self, _: None, is_last: bool) -> None:
+        """Close the file after a write that was in progress when :meth:`close` was called."""
+        if self._is_closed and not is_last and self._writing is None:
+            self._write()
 
     def _written(self, count: int, lines: list[bytes]) -> None:
         self._writing = None

@@ -83,6 +83,24 @@ class RestartTests(EventFileCase):
         run(1)
         self.assertEqual(self.past(), [event(1), event(2)])
 
+    def test_close_while_writing(self) -> None:
+        """The file is synced and closed, too, if its last event is still being written when the process stops."""
+        calls: list[Any] = []
+
+        def submit(work: Any, *args: Any) -> Deferred[Any]:
+            result: Deferred[Any] = Deferred()
+            calls.append(lambda: result.callback(work(*args)))
+            return result
+
+        closed: list[str] = []
+        self.patch(AuditFile, "close", lambda file: closed.append(file.path))
+        self.file = EventFile(str(self.path), submit)
+        self.add(1)
+        self.file.close()
+        while calls:
+            calls.pop(0)()
+        self.assertEqual((closed, self.past()), ([str(self.path)], [event(1)]))
+
     def test_bounds(self) -> None:
         """Of many events, the newest are read, and none that is too old."""
         self.add(1, 2, 3)
