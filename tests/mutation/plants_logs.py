@@ -47,6 +47,11 @@ PLANTS = (
         where="EventFile._close_behind",
     ),
     Plant(
+        "a clock that was ahead hides the end of a process", "http/console/history/event_file.py",
+        "alone.append((number, event))", "alone.append((int(event.at), event))",
+        ["tests.http.console.history.test_events"], where="EventFile._load",
+    ),
+    Plant(
         "a step of the clock is a standstill", "bookie/requests/loop_watch.py",
         "self._call.getTime()", "self._worked_before", _SLOW_TESTS, where="LoopWatch._delay",
     ),

@@ -10,6 +10,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -76,10 +77,10 @@ class EventFile:
         self._has_failed = self._is_closed = self._is_loading = False
 
     def load(self, most: int, oldest: float) -> "Deferred[list[ConsoleEvent]]":
-        """Read the newest events of earlier processes, in ascending order; of the lines of one event, only the last.
+        """Read the newest events of earlier processes in the order of their lines; of those of one event, the last.
 
-        The result is empty if the files cannot be read.  Events that are appended meanwhile are written afterwards, so
-        that none of them is in the result.
+        If the clock was set back, this is not the order of their times.  The result is empty if the files cannot be
+        read.  Events that are appended meanwhile are written afterwards, so that none of them is in the result.
 
         :param most: maximum number of events to return.
         :param oldest: earliest time of an event, in seconds since the epoch.
@@ -89,15 +90,15 @@ class EventFile:
         return loading.addErrback(self._unreadable).addCallback(self._loaded)
 
     def _load(self, most: int, oldest: float) -> list[ConsoleEvent]:
-        alone: deque[ConsoleEvent] = deque(maxlen=most)
-        repeated: dict[tuple[str, float], ConsoleEvent] = {}
-        for path in (self._path + BEFORE, self._path):
-            for event in _events_of(path):
-                if event.at >= oldest and event.times == 1:
-                    alone.append(event)
-                elif event.at >= oldest:
-                    repeated[event.key, event.since] = event
-        return sorted((*alone, *repeated.values()), key=lambda event: event.at)[-most:]
+        alone: deque[tuple[int, ConsoleEvent]] = deque(maxlen=most)
+        repeated: dict[tuple[str, float], tuple[int, ConsoleEvent]] = {}
+        lines = chain(_events_of(self._path + BEFORE), _events_of(self._path))
+        for number, event in enumerate(lines):
+            if event.at >= oldest and event.times == 1:
+                alone.append((number, event))
+            elif event.at >= oldest:
+                repeated[event.key, event.since] = number, event
+        return [event for _, event in sorted((*alone, *repeated.values()))[-most:]]
 
     def _unreadable(self, failure: Failure) -> list[ConsoleEvent]:
         self._say(failure.getErrorMessage())

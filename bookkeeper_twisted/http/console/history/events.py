@@ -91,7 +91,8 @@ class EventLog:
 
     def _loaded(self, past: Sequence[ConsoleEvent]) -> None:
         """Keep the events of earlier processes; say so if the last of these processes has not recorded its end."""
-        self.events.prepend([event for event in past if event.key != _END])
+        by_time = sorted(past, key=lambda event: event.at)
+        self.events.prepend([event for event in by_time if event.key != _END])
         if past and past[-1].key != _END:
             last = datetime.fromtimestamp(past[-1].at, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
             self._log.warn(

@@ -237,6 +237,16 @@ class RestartTests(HttpCase):
         self.assertTrue(told.startswith("the process before has recorded no end, as after SIGKILL"), told)
         self.assertIn("its last event is of 2027-01-15 08:00:00 UTC", told)
 
+    def test_end_after_clock_was_set_back(self) -> None:
+        """A process has recorded its end, too, if its clock was an hour ahead when it started; times have their order.
+        """
+        file = EventFile(self.path, execute)
+        for at, key in ((NOW + 3600.0, ""), (NOW - 5.0, ""), (NOW - 1.0, "end")):
+            file.append(ConsoleEvent(at, "info", "state", f"{at - NOW:g}", key))
+        self.start()
+        self.addCleanup(lambda: self.site.doStop())
+        self.assertEqual(self.texts(), ["3600", "-5"])
+
     def test_repeated(self) -> None:
         """An event that goes on after a restart is counted further, also if the count was not stored each time."""
         self.start()
