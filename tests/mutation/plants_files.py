@@ -31,6 +31,10 @@ PLANTS = (
         "error.errno == errno.EBADF and not self.is_writable", "False", _FILES, where="_Named.__exit__",
     ),
     Plant(
+        "a read-only disk calls the new size of a file invalid", "storage/files/filesystem.py",
+        "not self._named.is_writable", "False", _FILES, where="RealFile.truncate",
+    ),
+    Plant(
         "reserved blocks count for no process", "storage/files/proc_files.py",
         're.search(rb"^Uid:(\\s+\\d+){3}\\s+0$", status, re.M)', "False", _FILES, where="takes_reserved_blocks",
     ),

@@ -156,6 +156,8 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         with self._named:
+            if not self._named.is_writable:  # os.ftruncate() would call the argument invalid
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
             os.ftruncate(self._fd, size)
 
     def allocate(self, size: int) -> None:

@@ -98,8 +98,9 @@ class ReadOnlyTests(SynchronousTestCase):
         for direct in (False, True):
             file = RealFileSystem().open(self.path, direct=direct)
             self.addCleanup(file.close)
-            error = self.assertRaises(OSError, file.pwrite, bytes(512), 0)
-            self.assertEqual(str(error), f"[Errno 30] Read-only file system: {self.path!r}")
+            for write, *arguments in ((file.pwrite, bytes(512), 0), (file.truncate, 0), (file.allocate, 8192)):
+                error = self.assertRaises(OSError, write, *arguments)
+                self.assertEqual(str(error), f"[Errno 30] Read-only file system: {self.path!r}")
         error = self.assertRaises(OSError, RealFileSystem().open, self.path + "1", create=True)
         self.assertEqual(error.errno, errno.EROFS)
 
