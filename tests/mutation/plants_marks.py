@@ -44,6 +44,15 @@ PLANTS = (
         "pass", _STORED, where="ZooKeeperUnderreplication.marked_ledgers",
     ),
     Plant(
+        "a node with an id that no ledger has ends the listing", _ZOOKEEPER,
+        "(ledger_id := int(digits[1])) > MAX_LEDGER_ID", "(ledger_id := int(digits[1])) < 0", _STORED,
+        where="ZooKeeperUnderreplication._marked_by",
+    ),
+    Plant(
+        "a node in the place of another ledger is a mark", _ZOOKEEPER,
+        'self._mark_path(ledger_id) == f"{path}/{name}"', "True", _STORED, where="ZooKeeperUnderreplication._marked_by",
+    ),
+    Plant(
         "a lock that cannot be decoded hides the others", _ZOOKEEPER,
         'holders[int(digits[1])] = f"not known, as the lock cannot be decoded: {error}"', "raise", _STORED,
         where="ZooKeeperUnderreplication.locked_ledgers",

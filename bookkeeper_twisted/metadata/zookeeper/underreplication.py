@@ -31,7 +31,7 @@ from ...errors import (
     MetadataVersionError,
     NotUnderreplicatedError,
 )
-from ...model import UnderreplicatedLedger, check_ledger_id
+from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
 from ..interfaces import MOST_STRAYS, IUnderreplication, Shuffle, Versioned
 from ..stored_form import stored_text
 from ..stored_marks import StoredMarks
@@ -173,15 +173,25 @@ class ZooKeeperUnderreplication:
             if level < GROUPS and GROUP.fullmatch(name):
                 async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle, strays):
                     yield ledger_id
-            elif level == GROUPS and (digits := _MARK.fullmatch(name)):
+            elif level == GROUPS and (marked := self._marked_by(path, name)) is not None:
                 self._znodes.session.check_open()
-                yield int(digits[1])
+                yield marked
             elif len(strays) < MOST_STRAYS:
                 stray = f"{path}/{name}"
                 strays.add(stray)
                 if stray not in self.strays and len(self.strays) < MOST_STRAYS:
                     self.strays |= {stray}
                     self._log.error("{path} is no node of an underreplicated mark: it is left out", path=stray)
+
+    def _marked_by(self, path: str, name: str) -> int | None:
+        """Return the ledger of which the node ``name`` below ``path`` is the mark; None if it is no mark.
+
+        A node that has the name of a mark and another place is none: whoever reads the mark of this ledger finds none.
+        """
+        digits = _MARK.fullmatch(name)
+        if digits is None or (ledger_id := int(digits[1])) > MAX_LEDGER_ID:
+            return None
+        return ledger_id if self._mark_path(ledger_id) == f"{path}/{name}" else None
 
     def watch_marks(self, listener: Callable[[], None]) -> Callable[[], None]:
         self._znodes.session.check_open()

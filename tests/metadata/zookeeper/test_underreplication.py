@@ -109,6 +109,16 @@ class UnderreplicationTests(ZooKeeperCase):
         self.assertEqual((self.listed(), self.marks.strays), ([5, 1 << 16], {f"{root}/backup"}))
         self.run_(self.marks.mark(5, ["b"]))
 
+    def test_mark_of_no_ledger(self) -> None:
+        """A node that has the name of a mark, in the place of another ledger or with no ledger's id, is no mark."""
+        self.run_(self.marks.mark(5, ["a"]))
+        place = "/ledgers/underreplication/ledgers/0000/0000/0000/0005"
+        strays = [f"{place}/{name}" for name in (f"urL{1 << 63}", "urL0000000006", "urL00000000005")]
+        for path in strays:
+            self.server.create(NewNode(path), 0)
+        with capturedLogs():
+            self.assertEqual((self.listed(), self.marks.strays), ([5], frozenset(strays)))
+
     def test_undecodable_lock(self) -> None:
         """A lock that cannot be decoded does not hide the others."""
         for ledger_id in (5, 6):
