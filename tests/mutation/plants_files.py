@@ -184,6 +184,10 @@ PLANTS = (
         "_spare.pop()", "_spare[0]", _FILES, where="_read",
     ),
     Plant(
+        "the first read of a range without bytes fails", "storage/files/page_cache.py",
+        "memoryview(bytearray())", 'memoryview(b"")', _FILES, where="_read",
+    ),
+    Plant(
         "what memory holds in part counts as held", "storage/files/page_cache.py",
         "len(data) < stops[-1]", "False", ["tests.storage.files.test_filesystem"],
         where="read_cached_each",

@@ -74,7 +74,7 @@ def _read(fd: int, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes]:
     try:
         whole = _spare.pop()
     except IndexError:  # the first call, or another thread reads at the same time
-        whole = memoryview(b"")
+        whole = memoryview(bytearray())
     largest = max(sizes, default=0)
     if len(whole) < largest:
         whole = memoryview(bytearray(max(largest, _BUFFER_SIZE)))

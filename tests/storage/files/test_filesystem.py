@@ -239,6 +239,16 @@ class ResidentTests(SynchronousTestCase):
         except OSError as e:
             self.assertEqual(e.errno, errno.EOPNOTSUPP)
 
+    def test_empty_range(self) -> None:
+        """A range without bytes, as a damaged index may have one, is read by the first call, too."""
+        file = RealFileSystem().open(self.mktemp(), create=True)
+        self.addCleanup(file.close)
+        self.patch(page_cache, "_spare", [])
+        try:
+            self.assertEqual(file.pread_resident(0, 0), b"")
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
+
     def test_two_threads(self) -> None:
         """A read that another thread makes meanwhile does not change the bytes of the first one."""
         path, real = os.path.abspath(self.mktemp()), os.preadv
