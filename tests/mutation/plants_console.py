@@ -167,11 +167,12 @@ PLANTS = (
     ),
     Plant(
         "samples go on while nobody looks", _FEED,
-        "if self._viewers: ...", "self._sample()", _FED, where="ConsoleFeed._tick",
+        "if self._viewers or self._clock.seconds() < self._expected_until: ...", "self._sample()", _FED,
+        where="ConsoleFeed._tick",
     ),
     Plant(
         "a timer is left when the last viewer goes", _FEED,
-        "self._timer.cancel()", "pass", _FED, where="ConsoleFeed.leave",
+        "self._timer.cancel()", "pass", _FED, where="ConsoleFeed._stop",
     ),
     Plant(
         "a viewer that reconnects misses changes that are not kept", _FEED,

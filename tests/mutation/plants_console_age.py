@@ -23,12 +23,24 @@ PLANTS = (
     ),
     Plant(
         "a stream goes on after its token has expired", "http/console/stream.py",
-        "self._clock.callLater(MOST_SECONDS, self.end)", "None", ["tests.http.console.test_stream"],
+        "self._clock.callLater(MOST_SECONDS, self._end_in_time)", "None", ["tests.http.console.test_stream"],
         where="EventStream.begin",
     ),
     Plant(
         "the timer of a stream stays when its viewer has gone", "http/console/stream.py",
         "self._ending.cancel()", "pass", ["tests.http.console.test_stream"], where="EventStream._gone",
+    ),
+    Plant(
+        "a lone page calls what it shows old every ten minutes", "http/console/stream.py",
+        "self._feed.expect_return()", "pass", ["tests.http.console.test_stream"], where="EventStream._end_in_time",
+    ),
+    Plant(
+        "the sources are read for ever for a viewer that does not return", _FEED,
+        "self._clock.seconds() < self._expected_until", "True", _FED, where="ConsoleFeed._tick",
+    ),
+    Plant(
+        "the timer for a viewer that may return outlives the server", _FEED,
+        "self._stop()", "pass", _FED, where="ConsoleFeed.close",
     ),
     Plant(
         "all clusters need three bookies", "http/console/diagnosis.py",

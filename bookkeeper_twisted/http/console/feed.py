@@ -24,6 +24,10 @@ INTERVAL = 1.0
 LATE = 5.0
 """Seconds that the reading of a state may take; after that, viewers are told that they see an earlier state."""
 
+RETURN = 2 * INTERVAL
+"""Seconds for which sources are read without a viewer, if one whose response has ended in time is expected to return.
+"""
+
 MAX_VIEWERS = 16
 KEPT_CHANGES = 60
 KEPT_BYTES = 512 * 1024
@@ -109,7 +113,7 @@ class ConsoleFeed:
         self._readings: dict[str, _Reading] = {}
         self._unread_since: dict[str, float] = {}  # when the first reading began since the last that succeeded
         self._paused: dict[str, float] = {}  # states of before a pause of the process, and when it began
-        self._ticked = self._resumed = 0.0
+        self._ticked = self._resumed = self._expected_until = 0.0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT_CHANGES)
         self._snapshot: tuple[int, bytes] = (-1, b"")
         self._timer: IDelayedCall | None = None
@@ -168,9 +172,24 @@ class ConsoleFeed:
         self._known = {source.name: KnownState(source.rows) for source in self._states}
 
     def leave(self, viewer: Viewer) -> None:
-        """Remove a ``viewer``; if it was the last one, stop collecting data for the console."""
+        """Remove a ``viewer``; if it was the last one, stop collecting data for the console.
+
+        After :meth:`expect_return`, the collection stops only if no viewer has joined within :data:`RETURN`.
+        """
         self._viewers.pop(viewer, None)
-        if not self._viewers and self._timer is not None:
+        if not self._viewers and self._clock.seconds() >= self._expected_until:
+            self._stop()
+
+    def expect_return(self) -> None:
+        """Go on for :data:`RETURN` without a viewer: one whose response ends in time connects again at once.
+
+        It then gets what it has missed.  As the first viewer after a time without any, it would be told that what it
+        shows is old.
+        """
+        self._expected_until = self._clock.seconds() + RETURN
+
+    def _stop(self) -> None:
+        if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
@@ -179,6 +198,7 @@ class ConsoleFeed:
         for viewer in list(self._viewers):
             self.leave(viewer)
             viewer.end()
+        self._stop()
         for reading in list(self._readings.values()):
             reading.ended.cancel()
 
@@ -321,7 +341,7 @@ class ConsoleFeed:
         for viewer in list(self._viewers):
             if viewer.unread >= MOST_UNREAD or viewer.idle_for() >= PATIENCE:
                 self._drop(viewer)
-        if self._viewers:
+        if self._viewers or self._clock.seconds() < self._expected_until:
             self._sample()
 
     async def _read_into(self, source: StateSource) -> None:

@@ -53,7 +53,7 @@ class EventStream:
         request.setHeader(b"Cache-Control", b"no-store")
         request.setHeader(b"X-Accel-Buffering", b"no")
         request.registerProducer(self, True)
-        self._ending = self._clock.callLater(MOST_SECONDS, self.end)
+        self._ending = self._clock.callLater(MOST_SECONDS, self._end_in_time)
         request.notifyFinish().addBoth(self._gone)
         self._feed.join(self, (request.getHeader("Last-Event-ID") or "")[:100])
 
@@ -61,6 +61,10 @@ class EventStream:
         self._feed.leave(self)
         if self._ending is not None and self._ending.active():
             self._ending.cancel()
+
+    def _end_in_time(self) -> None:
+        self._feed.expect_return()
+        self.end()
 
     # -- as a viewer --
 
@@ -95,7 +99,7 @@ class EventStream:
         return float(now - self._read_at)
 
     def end(self) -> None:
-        """End the response, because the server stops, or because it has lasted long enough."""
+        """End the response, because the server stops, a new viewer needs the place, or it has lasted long enough."""
         if self._request.channel is not None:
             self._request.unregisterProducer()
             self._request.finish()

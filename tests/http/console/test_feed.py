@@ -178,6 +178,18 @@ class SampleTests(FeedCase):
         (_, kind, data), *_ = self.viewer(last).events()
         self.assertEqual((kind, "state" in data), ("snapshot", False))
 
+    def test_expected(self) -> None:
+        """The sources are read for two seconds for a viewer that is expected to return, and not after a close."""
+        for is_closed in (True, False):
+            viewer, reads = self.viewer(), self.reads
+            self.feed.expect_return()
+            self.feed.leave(viewer)
+            if is_closed:
+                self.feed.close()
+                self.assertEqual(self.clock.getDelayedCalls(), [])
+            self.tick(5)
+            self.assertEqual((self.reads - reads, self.clock.getDelayedCalls()), (0 if is_closed else 1, []))
+
     def test_return(self) -> None:
         """The first viewer after a time without any gets no state of that time; all are read at once."""
         self.feed.leave(self.viewer())

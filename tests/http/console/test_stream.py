@@ -170,12 +170,27 @@ class StreamTests(StreamCase):
         """A stream ends in time, so that its viewer has to show a token again; one that is left has no timer."""
         peer, other = _Peer(self), _Peer(self)
         other.go()
-        self.assertEqual(str(self.clock.getDelayedCalls()).count("EventStream.end"), 1)
+        self.assertEqual(str(self.clock.getDelayedCalls()).count("EventStream._end_in_time"), 1)
         self.clock.pump([1.0] * int(MOST_SECONDS - 1))
         self.assertFalse(peer.text().endswith("0\r\n\r\n"))
         self.clock.advance(1.0)
         self.assertTrue(peer.text().endswith("0\r\n\r\n"))
         peer.go()
+
+    def test_alone(self) -> None:
+        """The only viewer, whose stream has ended in time, goes on behind its last event, without a snapshot."""
+        peer = _Peer(self)
+        self.clock.pump([1.0] * int(MOST_SECONDS))
+        text = peer.text()
+        self.assertTrue(text.endswith("0\r\n\r\n"))
+        number = text.rpartition("id: ")[2].partition("\n")[0]
+        self.clock.pump([1.0])
+        back = _Peer(self, f"Last-Event-ID: {number}\r\n")
+        self.assertNotIn("snapshot", back.text())
+        self.add()
+        self.assertIn("event: change", back.text())
+        back.go()
+        self.assertNotIn("ConsoleFeed", str(self.clock.getDelayedCalls()))
 
     def test_stop(self) -> None:
         """At the stop of the server the response ends in an orderly way, and its connection closes."""
