@@ -130,6 +130,10 @@ PLANTS = (
         where="marks_alone",
     ),
     Plant(
+        "a bookie that marks beyond the listed ones name counts as one without", _CLUSTER, "not is_more", "True",
+        ["tests.http.console.test_repair"], where="ClusterParts.repair",
+    ),
+    Plant(
         "a lost bookie whose ledgers nobody has marked is not told of", _CLUSTER, "each not in named", "False",
         _SURVEYED, where="ClusterParts.cluster",
     ),

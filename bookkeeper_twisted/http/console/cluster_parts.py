@@ -225,7 +225,7 @@ class ClusterParts:
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
         elsewhere, alone = self._elsewhere(locks or {}, jobs), marks_alone(enabled, auditor, self._unnamed)
-        self._named = found.named if found.looked_at == len(marked) else None
+        self._named = found.named if found.looked_at == len(marked) and not is_more else None
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more, "strays": found.strays,

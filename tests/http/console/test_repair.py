@@ -80,6 +80,26 @@ class RepairTests(ConsoleClusterCase):
         self.result(self.marks.set_enabled(False))
         self.assertIn("autorecovery is DISABLED", self.read("cluster")["marksAlone"])
 
+    def test_marks_left_out(self) -> None:
+        """While not all marks could be listed, a bookie that none of the listed ones names is not said to have none."""
+        ledger_id = self.ledger(b"x")
+        lost, other, _ = self.bookies_of(ledger_id)
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.result(self.cluster._registration.write_cookie(lost, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(lost))
+        self.result(self.marks.mark(ledger_id, (other,), None))
+
+        async def slowly() -> Any:
+            for each in (ledger_id, ledger_id + 1):
+                self.clock.rightNow += LISTING_SECONDS
+                yield each
+
+        slow = self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
+        self.assertEqual((self.read("repair")["moreMarked"], self.read("cluster")["marksAlone"]), (True, ""))
+        slow.restore()
+        self.read("repair")
+        self.assertIn(f"no mark names {lost}", self.read("cluster")["marksAlone"])
+
     def test_marked_replicas(self) -> None:
         """Replicas that a mark names, as after a scrub, are not left; whether entries are lost, a worker says."""
         ledger_id = self.ledger(b"x")
