@@ -61,6 +61,9 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             ([fine], [fewer],
              "NO: 1 ledger may have entries without a replica left: an acknowledgement promises none on the bookies "
              "that are left; the loss of one bookie would lose entries of 1 ledger"),
+            ([fine], [fewer | {"replicas": 2}],
+             "NO: 1 ledger may have entries without a replica left: an acknowledgement promises none on the bookies "
+             "that are left"),
             ([fine], [5, 6],
              "not known: entries of 2 ledgers may have one replica alone, such as of ledger 5, 6: their ack quorum "
              "promises no more"),

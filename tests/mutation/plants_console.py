@@ -230,16 +230,19 @@ PLANTS = (
     ),
     Plant(
         "a ledger with one replica left is safe", _LEDGERS,
-        "live <= 1", "live < 1", _SEARCHED, where="LedgerPages._ledgers",
+        "live <= 1 or not promised", "live < 1", _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
         "a replica counts that no acknowledgement promises", "http/console/replicas.py",
         "live - (metadata.write_quorum_size - metadata.ack_quorum_size)", "live", _SEARCHED, where="promised_replicas",
     ),
     Plant(
+        "the bookies of which no acknowledgement is promised are left", _LEDGERS,
+        "live <= 1 or not promised", "live <= 1", _SEARCHED, where="LedgerPages._ledgers",
+    ),
+    Plant(
         "an empty ledger may lose entries", _LEDGERS,
-        "promised_replicas(metadata, live) <= 1 and not is_empty(metadata)",
-        "promised_replicas(metadata, live) <= 1", _SEARCHED, where="LedgerPages._ledgers",
+        "promised == 1 and not is_empty(metadata)", "promised == 1", _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
         "the best kept entries of a ledger count", "http/console/replicas.py",

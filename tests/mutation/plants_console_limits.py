@@ -322,8 +322,8 @@ PLANTS = (
         where="ConsoleFeed.make_room",
     ),
     Plant(
-        "an empty ledger is at risk", _LEDGERS, "live <= 1 and not is_empty(metadata)", "live <= 1", _SEARCHED,
-        where="LedgerPages._ledgers",
+        "an empty ledger is at risk", _LEDGERS, "(live <= 1 or not promised) and not is_empty(metadata)", "live <= 1",
+        _SEARCHED, where="LedgerPages._ledgers",
     ),
     Plant(
         "write sets without entries count", "http/console/replicas.py",

@@ -177,11 +177,12 @@ class LedgerPages:
                 continue
             metadata, present = found[ledger_id], answering - missing.get(ledger_id, frozenset())
             live = live_replicas(metadata, present)
-            if not wanted.at_risk or (live <= 1 and not is_empty(metadata)):
+            promised = promised_replicas(metadata, live)
+            if not wanted.at_risk or ((live <= 1 or not promised) and not is_empty(metadata)):
                 rows.append(_row(ledger_id, metadata, present, registered))
                 if len(rows) == ROWS:
                     break
-            elif promised_replicas(metadata, live) <= 1 and not is_empty(metadata):
+            elif promised == 1 and not is_empty(metadata):
                 unpromised.append(ledger_id)
         is_end = len(ids) < SCANNED and (not ids or last == ids[-1])
         scanned = ids.index(last) + 1 if ids else 0

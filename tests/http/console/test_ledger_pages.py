@@ -67,6 +67,17 @@ class SearchTests(ConsoleClusterCase):
         row = self.json("ledgers?at_risk=true")["ledgers"][0]
         self.assertEqual((row["id"], row["replicas"], row["promised"]), (writer.ledger_id, 1, 0))
 
+    def test_none_promised(self) -> None:
+        """Two of three bookies of a write set are left, and the one that has acknowledged an entry need not be."""
+        writer = self.result(self.client.create_ledger(3, 3, 1))
+        self.result(writer.append(b"x"))
+        self.result(writer.close())
+        self.assertEqual(self.json("ledgers?at_risk=true")["unpromised"], [writer.ledger_id])
+        self.result(self.cluster.stop_bookie(self.bookies_of(writer.ledger_id)[0]))
+        answer = self.json("ledgers?at_risk=true")
+        (row,) = answer["ledgers"]
+        self.assertEqual((row["id"], row["replicas"], row["promised"], answer["unpromised"]), (0, 2, 0, []))
+
     def test_silent_is_at_risk(self) -> None:
         """The replicas of a bookie that is registered but does not answer are not left."""
         ledger_id = self.ledger(b"x", b"y", b"z")

@@ -331,9 +331,10 @@ async function scanLedgers(found, show, began) {
     }
     if (!found.isConnected) return; // the page was left, and may be shown again, with a look of its own
     for (const row of answer.ledgers) {
+      if (row.replicas && !row.promised) own.fewer += 1;
+      if (row.replicas > 1) continue;
       const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : "lost";
       own[kind] += 1;
-      if (row.replicas && !row.promised) own.fewer += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
     own.undecoded.push(...answer.undecoded);
@@ -352,6 +353,7 @@ async function scanLedgers(found, show, began) {
         ["ledgers looked at", count(scanned) + (after === null ? all : " so far")],
         ["without a replica left", shown(own.lost)],
         [`on bookies alone ${DOUBTFUL}`, shown(own.doubtful)],
+        [`perhaps without one, as ${FEWER}`, shown(own.fewer)],
         ["one more loss would lose entries", shown(own.risky)],
         ["it might, as the ack quorum promises one replica alone", shown(own.unpromised.length)],
         ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
