@@ -96,8 +96,8 @@ class EventLog:
         if past and past[-1].key != _END:
             last = datetime.fromtimestamp(past[-1].at, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
             self._log.warn(
-                "the process before has recorded no end, as after SIGKILL, a crash or a loss of power, or if its disk "
-                "took no event any more; its last event is of {last} UTC", last=last,
+                "the process before has recorded no end, as after SIGKILL, a crash or a loss of power, if its disk "
+                "took no event any more, or if its release records none; its last event is of {last} UTC", last=last,
             )  # fmt: skip
 
     def stop(self) -> None:

@@ -235,6 +235,7 @@ class RestartTests(HttpCase):
         self.addCleanup(lambda: self.site.doStop())
         told = self.texts()[0]
         self.assertTrue(told.startswith("the process before has recorded no end, as after SIGKILL"), told)
+        self.assertIn("or if its release records none; ", told)
         self.assertIn("its last event is of 2027-01-15 08:00:00 UTC", told)
 
     def test_end_after_clock_was_set_back(self) -> None:
