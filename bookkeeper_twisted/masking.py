@@ -20,7 +20,7 @@ _CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
 _PARAMETER = re.compile(r"(?<=[?&;])([^\s?&;=#'\"]+)=([^\s&;#'\"]+)")
 """A pattern for a parameter in the query of a URI: its name and its value."""
 
-_ASSIGNED = re.compile(r"(?i)\b(passw(?:or)?d\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s;,'\"]+)")
+_ASSIGNED = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?|[^\s;,'\"]+)")
 """A pattern for a password that a text assigns, as a login of JAAS does that is written where its file is asked for."""
 
 

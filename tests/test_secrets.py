@@ -74,6 +74,11 @@ class SecretTests(SynchronousTestCase):
             error = self.assertRaises(InvalidMetadataUriError, create_driver, Clock(), uri)
             self.assertNotIn("ame", str(error).replace("parameters", ""))
 
+    def test_assigned(self) -> None:
+        """A password that a text assigns is masked, whatever its name begins with."""
+        for name in ("password", "PASSWD", "keyPassword", "ssl.keystore.password", "tls_password"):
+            self.assertEqual(without_credentials(f'{name} = "ses ame";'), f"{name} = {MASK};")
+
     def test_every_class(self) -> None:
         """No class shows an attribute whose name says that it is a secret."""
         package = bookkeeper_twisted.__name__
