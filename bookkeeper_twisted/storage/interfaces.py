@@ -144,6 +144,9 @@ class IFileSystem(Interface):
         Without a free inode, no file can be made.  A file system without a fixed number of inodes returns two zeros.
         """
 
+    def takes_writes(path: str) -> bool:
+        """Test whether the existing file ``path`` can be opened for writing; False on a read-only file system."""
+
     def allocatable(path: str) -> int:
         """Return the free bytes of the disk of ``path`` that this process may use, with its privileges."""
 

@@ -37,6 +37,7 @@ def run() -> tuple[int, int, str]:
                 wait_until(bookie.has_settled, "the bookie has written its entries")
                 # What the kernel does with errors=remount-ro: files that are open for writing do not prevent it.
                 subprocess.run(["mount", "-o", "remount,abort", str(disk)], check=True, capture_output=True)
+                wait_until(bookie.is_read_only, "the bookie is read-only")
                 bookie.collect_garbage()
                 bookie.answer("scrub", "PUT")
                 wait_until(lambda: bookie.answer("scrub")["passes"] > 0, "the scrub has ended")

@@ -117,6 +117,11 @@ PLANTS = (
         "if not text: ...", "if True: ...", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
     ),
     Plant(
+        "a ledger disk that takes no writes is not noticed", "bookie/lifecycle/disk_monitor.py",
+        "is_locked and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))", "False",
+        ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._what_is_wrong",
+    ),
+    Plant(
         "a withdrawn read counts as failed", "bookie/disk_reads.py",
         "isinstance(outcome, Failure) and not outcome.check(CancelledError)", "isinstance(outcome, Failure)",
         ["tests.bookie.test_disk_reads"], where="DiskReads._in_thread",

@@ -193,6 +193,9 @@ class SimDisk:
         self._directory(path)
         return 0, 0
 
+    def takes_writes(self, path: str) -> bool:
+        return True
+
     def allocatable(self, path: str) -> int:
         return self.usage(path)[1]
 

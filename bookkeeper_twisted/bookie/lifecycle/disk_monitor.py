@@ -1,5 +1,6 @@
 """A monitor of the disks of a bookie; full disks of ledger directories make the bookie read-only."""
 
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
 from ...errors import NO_FILES
+from ...storage.cookies import LOCK_NAME
 from ...storage.interfaces import IFileSystem
 from ..admin import DirectoryUsage
 from ..interfaces import IStorageExecutor
@@ -323,12 +325,18 @@ class DiskMonitor:
         """Return a text that says why a directory is not usable; an empty text if it is usable.
 
         A directory is not usable if it cannot be read.  It is not usable either if it is empty: then its disk is
-        probably not mounted.
+        probably not mounted.  Of a ledger directory, the disk must take writes, too; what it has is read nevertheless.
 
         :raises OSError: no file descriptor is left for the check.
         """
         try:
-            return "" if self._fs.list(directory) else "it is empty: was its disk unmounted?"
+            names = self._fs.list(directory)
+            if not names:
+                return "it is empty: was its disk unmounted?"
+            is_locked = directory in self._directories and LOCK_NAME in names
+            if is_locked and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME)):
+                return "its file system is read-only: what it has can be read"
+            return ""
         except OSError as error:
             if error.errno in NO_FILES:
                 raise

@@ -437,6 +437,16 @@ class RealFileSystem:
         found = os.statvfs(path)
         return found.f_files, found.f_favail
 
+    def takes_writes(self, path: str) -> bool:
+        # statvfs() does not tell: after an error, ext4 refuses writes without the flag of a read-only mount
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno == errno.EROFS:
+                return False
+            raise
+        return True
+
     def allocatable(self, path: str) -> int:
         found = os.statvfs(path)
         blocks = found.f_bavail

@@ -24,6 +24,10 @@ class _Disks(SimDisk):
         self.inodes_by_path: dict[str, tuple[int, int]] = {}
         self.names: dict[str, list[str]] = {}
         self.no_descriptor = ""
+        self.refused: set[str] = set()
+
+    def takes_writes(self, path: str) -> bool:
+        return path not in self.refused
 
     def usage(self, path: str) -> tuple[int, int]:
         found = self.by_path[path]
@@ -303,6 +307,18 @@ class MonitorTests(SynchronousTestCase):
         state = self.check(50)
         self.assertEqual(state.unusable, {"b": "it is empty: was its disk unmounted?"})
         self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
+
+    def test_read_only(self) -> None:
+        """A disk of ledgers that takes no writes is not usable until it does; of journals, their writes tell."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names = {"a": ["LOCK"], "b": ["LOCK"], "j": ["LOCK"]}
+        for refused, unusable in (
+            ({"b/LOCK", "j/LOCK"}, {"b": "its file system is read-only: what it has can be read"}), (set[str](), {}),
+        ):  # fmt: skip
+            self.disks.refused = refused
+            state = self.check(50)
+            self.assertEqual((state.unusable, state.lost_journals), (unusable, ()))
 
     def test_used(self) -> None:
         """The use of each disk is known, also of a journal's; it is unknown while the directory is gone."""

@@ -78,6 +78,7 @@ class ReadOnlyTests(SynchronousTestCase):
         with open(self.path, "wb") as file:
             file.write(b"entries".ljust(4096))
         real_open = os.open
+        self.opens = [real_open, real_open]
 
         def opened(path: str, flags: int, *more: int) -> int:
             if flags & (os.O_RDWR | os.O_CREAT):
@@ -92,6 +93,13 @@ class ReadOnlyTests(SynchronousTestCase):
             file = RealFileSystem().open(self.path, direct=direct)
             self.addCleanup(file.close)
             self.assertEqual(file.pread(7, 0), b"entries")
+
+    def test_test(self) -> None:
+        """Whether a disk takes writes is told by its files; an error of another kind is none."""
+        self.assertFalse(RealFileSystem().takes_writes(self.path))
+        self.patch(os, "open", lambda *arguments: self.opens.pop()(*arguments))
+        self.assertTrue(RealFileSystem().takes_writes(self.path))
+        self.assertRaises(FileNotFoundError, RealFileSystem().takes_writes, self.path + "1")
 
     def test_writes(self) -> None:
         """A write says why it is refused, and of which file; a new file is refused as before."""
