@@ -395,7 +395,7 @@ class MetadataVersionError(MetadataError):
 
 
 class MetadataSerializationError(MetadataError):
-    """Stored metadata cannot be decoded, or a value cannot be encoded."""
+    """Stored metadata cannot be decoded, or may not be read by this client, or a value cannot be encoded."""
 
     code = -107
 

@@ -10,6 +10,11 @@ _REMOVAL = ["tests.metadata.test_mark_removal"]
 
 PLANTS = (
     Plant(
+        "one ledger that may not be read ends all audits", "metadata/zookeeper/ledgers/ledgers.py",
+        "raise MetadataSerializationError(f'ledger {ledger_id} may not be read by this client: {error}') from error",
+        "raise", ["tests.metadata.zookeeper.ledgers.test_ledgers"], where="ZooKeeperLedgers._read",
+    ),
+    Plant(
         "a mark that cannot be decoded ends the audit", "codec/metadata_formats/underreplication.py",
         "return UnderreplicatedLedger(problem=str(error), stored=data)", "raise",
         ["tests.autorecovery.auditing.test_auditor"], where="restore_underreplicated",

@@ -34,6 +34,10 @@ class NodeNotEmptyError(ZooKeeperError):
     """The node has children."""
 
 
+class NodeForbiddenError(ZooKeeperError):
+    """The access control list of the node does not allow the call to this client."""
+
+
 class NotConnectedError(ZooKeeperError, MetadataUnavailableError):
     """The call was not made, because there was no connection; or the call was a read, and its reply was lost."""
 

@@ -28,7 +28,7 @@ class TranslationTests(SynchronousTestCase):
             (theirs.SessionMovedError(), ours.OutcomeUnknownError),
             (theirs.OperationTimeoutError(), ours.OutcomeUnknownError),
             (theirs.ConnectionClosedError("x"), ours.OutcomeUnknownError),
-            (theirs.NoAuthError(), ours.ZooKeeperError),
+            (theirs.NoAuthError(), ours.NodeForbiddenError),
             (theirs.InvalidACLError(), ours.ZooKeeperError),
         ):
             found = translated("/a", error)

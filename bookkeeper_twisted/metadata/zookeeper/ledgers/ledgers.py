@@ -20,6 +20,7 @@ from ...stored_form import stored_form
 from ..interfaces import (
     NewNode,
     NodeExistsError,
+    NodeForbiddenError,
     NodeMissingError,
     NodeNotEmptyError,
     NodeVersionError,
@@ -94,6 +95,8 @@ class ZooKeeperLedgers:
             data, stat = await self._znodes.get(path, watch)
         except NodeMissingError as error:
             raise _no_such(ledger_id) from error
+        except NodeForbiddenError as error:  # of one ledger, walks over all ledgers go on past it
+            raise MetadataSerializationError(f"ledger {ledger_id} may not be read by this client: {error}") from error
         return self._decode(path, ledger_id, data, stat)
 
     def _decode(self, path: str, ledger_id: int, data: bytes, stat: Stat) -> Versioned[LedgerMetadata]:

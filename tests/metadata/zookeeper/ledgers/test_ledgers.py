@@ -1,9 +1,12 @@
 """Ledger metadata on ZooKeeper, beyond the contract."""
 
+from typing import Any
+
 import attrs
+from twisted.internet.defer import Deferred, fail
 
 from bookkeeper_twisted.errors import LedgerExistsError, MetadataSerializationError
-from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
+from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, NodeForbiddenError
 from bookkeeper_twisted.testing.contracts.metadata.metadata_suites import OPEN
 
 from ..rig import ZooKeeperCase
@@ -46,6 +49,17 @@ class LedgersTests(ZooKeeperCase):
         text = self.fails(MetadataSerializationError, self.ledgers.read(5))
         self.assertIn("ledger 5, /ledgers/00/0000/L0005", text)
         self.fails(LedgerExistsError, self.ledgers.create(5, attrs.evolve(OPEN, c_token=1)))
+
+    def test_forbidden(self) -> None:
+        """Metadata that the access control list of their node hides are those of one ledger: walks go on past it."""
+        self.run_(self.ledgers.create(5, OPEN))
+
+        def forbidden(path: str, *more: object) -> "Deferred[Any]":
+            return fail(NodeForbiddenError(f"{path}: NoAuthError"))
+
+        self.patch(self.connection, "get", forbidden)
+        text = self.fails(MetadataSerializationError, self.ledgers.read(5))
+        self.assertIn("ledger 5 may not be read by this client: /ledgers/00/0000/L0005: NoAuthError", text)
 
     def test_flat(self) -> None:
         """A cluster of the flat layout is read and written."""
