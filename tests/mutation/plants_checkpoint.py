@@ -115,6 +115,11 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._check_failed",
     ),
     Plant(
+        "a disk check that fails again is not logged again", "bookie/lifecycle/disk_monitor.py",
+        'self._logged.pop("the check of the disks", None)', "pass",
+        ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
+    ),
+    Plant(
         "only the first broken directory is logged", "bookie/checkpointer.py",
         '"; ".join(dict.fromkeys([described(error) or repr(error) for error in errors]))', "described(errors[0])",
         _CHECKPOINT, where="Checkpointer._log_change",

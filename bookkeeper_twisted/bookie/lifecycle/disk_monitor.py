@@ -232,7 +232,6 @@ class DiskMonitor:
         n_ledgers = len(self._directories)
         (wrong, at_present), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
         usage = self._with_unwritten(at_present, wrong)
-        self._logged.pop("the check of the disks", None)
         for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
             used = _used(total, free)
             limit = self._thresholds.low if self._full[number] else self._thresholds.full
@@ -267,6 +266,7 @@ class DiskMonitor:
                 tuple(d for d, is_full in zip(self._directories, self._full, strict=True) if full and is_full),
             )
         )
+        self._logged.pop("the check of the disks", None)
 
     def _with_unwritten(
         self, at_present: Sequence[tuple[int, int]], wrong: Sequence[str]

@@ -287,16 +287,19 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(len(self.told), 3)
 
     def test_unforeseen(self) -> None:
-        """An error that no disk makes is logged with its traceback, once."""
+        """An error that no disk makes is logged with its traceback, once, wherever in a check it comes from."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
         nothing: dict[str, int] = {}
-        self.patch(self.monitor, "_survey", lambda: nothing["a"])
-        with capturedLogs() as events:
-            for _ in range(3):
-                self.clock.advance(10)
-                self.executor.drain()
-        self.assertEqual(["log_failure" in event for event in events], [True])
+        for step in ("_survey", "_described"):
+            failing = self.patch(self.monitor, step, lambda *found: nothing["a"])
+            with capturedLogs() as events:
+                for _ in range(3):
+                    self.clock.advance(10)
+                    self.executor.drain()
+            self.assertEqual(["log_failure" in event for event in events], [True], step)
+            failing.restore()
+            self.check(50)
         self.flushLoggedErrors(KeyError)
 
     def test_vanished(self) -> None:
