@@ -197,7 +197,7 @@ class Decommission:
             left = 0.0 if self._connection is None else self._connection.unsettled()
             if left <= 0:
                 raise
-            text = f"no auditor is elected: candidates have {left:.0f} s to vote, as the connection to the store is new"
+            text = f"it is there, but no auditor is elected yet: candidates have {left:.0f} s left to vote"
             raise MetadataUnavailableError(text) from error
 
     async def _check_gone(self, problem: str) -> None:

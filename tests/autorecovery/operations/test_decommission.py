@@ -323,7 +323,8 @@ class DecommissionTests(ClusterCase):
             done = self.start()
             self.pass_time(6)
             self.assertNoResult(done)
-            text = "no auditor is elected: candidates have 7 s to vote, as the connection to the store is new"
+            # the reason why it waits for the metadata store, which is there
+            text = "it is there, but no auditor is elected yet: candidates have 7 s left to vote"
             self.assertEqual({each.unreachable for each in self.looks}, {text})
             self.driver.unsettled = lambda: 0.0
             if is_elected:
