@@ -247,12 +247,11 @@ class AutorecoveryApi:
                 await client.delete_cookie(bookie_id)
             except CookieNotFoundError:
                 if not remaining.found:
-                    raise
+                    self._keep_unknown(self.operations[name])
+                    return
                 # Another process has decommissioned the bookie at the same time, and has deleted its cookie.
         elif not remaining.found and not await decommission.has_trace():
-            failure = "no ledger names the bookie, and it has no cookie: it was decommissioned before, or never existed"
-            self._log.warn("{name}: {failure}", name=name, failure=failure)
-            self._keep(self.operations[name], failure)
+            self._keep_unknown(self.operations[name])
             return
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=bookie_id)
 
@@ -350,6 +349,13 @@ class AutorecoveryApi:
         ended = [each for each in self.operations.values() if each.ended is not None]
         for oldest in [each.name for each in ended if bool(each.failure) is bool(failure)][:-_MOST_ENDED]:
             del self.operations[oldest]
+
+    def _keep_unknown(self, operation: RunningOperation) -> None:
+        """Keep the decommission of a bookie that has left no trace as one that has failed: the id may be mistyped."""
+        failure = "no ledger names the bookie, and it has no cookie: it was decommissioned before, or never existed"
+        self._log.warn("{name}: {failure}", name=operation.name, failure=failure)
+        operation.advice = "check the id of the bookie"
+        self._keep(operation, failure)
 
     def _keep_undecoded(self, operation: RunningOperation, failure: str) -> None:
         """Keep an operation that has failed as the metadata of ledgers cannot be decoded: to repeat it does not help.

@@ -345,6 +345,9 @@ class ILedgerStorage(Interface):
     def undeleted() -> int:
         """Return the number of deleted ledgers whose index rows are not deleted yet."""
 
+    def undeleted_ids() -> frozenset[int]:
+        """Return the ids of the deleted ledgers whose index rows are not deleted yet; on the reactor thread only."""
+
     def entry_count() -> int:
         """Return the number of stored entries.
 

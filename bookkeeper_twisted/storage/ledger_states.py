@@ -91,6 +91,10 @@ class LedgerStates:
         """Return the number of deleted ledgers whose index rows may still exist.  Any thread may call this."""
         return len(self._deleted) + len(self._deleting)
 
+    def undeleted_ids(self) -> frozenset[int]:
+        """Return the ids of deleted ledgers whose index rows may still exist."""
+        return frozenset(self._deleted | self._deleting)
+
     def expire(self, before: int) -> int:
         """Forget the fences of ledgers that were deleted before the time ``before``, in seconds since the epoch.
 

@@ -291,6 +291,9 @@ class LedgerStorage:
     def undeleted(self) -> int:
         return self._states.undeleted()
 
+    def undeleted_ids(self) -> frozenset[int]:
+        return self._states.undeleted_ids()
+
     def entry_count(self) -> int:
         """Return the number of stored entries.
 

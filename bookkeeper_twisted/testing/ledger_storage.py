@@ -157,6 +157,9 @@ class MemoryLedgerStorage:
     def undeleted(self) -> int:
         return len(self._deleted)
 
+    def undeleted_ids(self) -> frozenset[int]:
+        return frozenset(self._deleted)
+
     def is_full(self) -> bool:
         return self.pending_bytes() >= self._limit
 

@@ -358,7 +358,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
     def _high_ids(self) -> None:
         high = "9007199254740993"
         row = {"id": high, "length": 1, "last": high, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
-               "replicas": 1, "bookies": ["b:1"], "custom": {}, "state": "CLOSED"}  # fmt: skip
+               "replicas": 1, "bookies": ["b:1"], "absent": [], "custom": {}, "state": "CLOSED"}  # fmt: skip
         replica = {"bookie": "b:1", "verdict": "ok", "level": "good", "same": True, "differsAt": None, "size": 16,
                    "lac": high, "length": 1, "hex": high.encode().hex()}  # fmt: skip
         self.given({"work": None, "page": None}, **{

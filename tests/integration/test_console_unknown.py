@@ -138,7 +138,7 @@ class ConsoleUnknownTests(ConsoleStatesCase):
 
     def _narrow(self) -> None:
         row = {"id": 7, "length": 0, "last": 1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
-               "replicas": 1, "bookies": ["b:1"], "custom": {"k\u202e": "x" * 20_000}, "state": "CLOSED",
+               "replicas": 1, "bookies": ["b:1"], "absent": [], "custom": {"k\u202e": "x" * 20_000}, "state": "CLOSED",
                "digest": "CRC32C", "segments": [[0, ["b:1"]]], "states": {"b:1": "writable"}, "mark": None,
                "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
         limit = {"entriesPerSecond": 0, "bytesPerSecond": 0, "grantedEntries": 1, "grantedBytes": 1,
@@ -193,7 +193,8 @@ class ConsoleUnknownTests(ConsoleStatesCase):
 
     def _search(self) -> None:
         row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
-               "replicas": 1, "bookies": ["b:1"], "custom": {"k": "\u202eevil"}, "state": "CLOSED"}  # fmt: skip
+               "replicas": 1, "bookies": ["b:1"], "absent": [], "custom": {"k": "\u202eevil"},
+               "state": "CLOSED"}  # fmt: skip
         self.given({"work": None}, **{
             "ledger?ledger_id=7": {"failure": [404, "Not Found\nledger 7 does not exist"]},
             "ledgers?": {"ledgers": [row], "undecoded": [], "scanned": 1, "next": None},

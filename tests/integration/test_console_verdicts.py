@@ -45,8 +45,8 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
 
     def _safety(self) -> None:
         fine, wrong = {"safe": True, "text": "all bookies are there"}, {"safe": False, "text": "no auditor is elected"}
-        lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "promised": number, "bookies": ["b:1"]}
-                      for number in (0, 1))  # fmt: skip
+        lost, last = ({"id": number, "state": "CLOSED", "replicas": number, "promised": number, "bookies": ["b:1"],
+                       "absent": ["b:7", "b:8"] if number == 0 else []} for number in (0, 1))  # fmt: skip
         doubtful, fewer = lost | {"doubtful": 2}, last | {"promised": 0}
         risk = "the loss of one bookie would lose entries of 2 ledgers"
         cases: list[tuple[list[Any], list[Any], str]] = [
@@ -82,6 +82,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             scan = self.visit.wait("#scan", "9, all of them")
             self.assertIn(f"without a replica left\n{found.count(lost)}\n", f"{scan}\n")
             self.assertEqual("0, perhaps 2" in scan, doubtful in found)
+            self.assertEqual("b:1; not there: b:7, b:8" in scan, doubtful in found or lost in found)
             self.assertIn(f"one more loss would lose entries\n{found.count(last) + found.count(fewer)}\n", f"{scan}\n")
             self.visit.driver.execute_script("location.hash = '#/'")
             self.visit.wait("main table", f"{question} {said}, as the ledgers were at ")
@@ -103,7 +104,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
             self.visit.wait("main table", "Is the cluster safe to lose one more bookie?")
             self.visit.driver.execute_script("location.hash = '#/safety'")
             self.visit.until(partial(self._has_asked, asked), "request")
-        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"]}
+        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"], "absent": []}
         for number, said in (
             (0, "not known before all ledgers are looked at"),
             (1, "NO: the loss of one bookie would lose entries of 1 ledger"),
@@ -130,7 +131,7 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
         run = self.visit.driver.execute_script
         self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": given + _LATER + _HELD})
         self.visit.ask("Is the cluster safe to lose one more bookie?")
-        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"]}
+        row = {"id": 7, "state": "CLOSED", "replicas": 1, "promised": 1, "bookies": ["b:1"], "absent": []}
         risk = "NO: the loss of one bookie would lose entries of 1 ledger"
         hidden = "Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] })"
         wait = "setTimeout(arguments[0], 2500)"
@@ -195,7 +196,8 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
 
     def _ensembles(self) -> None:
         found = {"id": 7, "state": "CLOSED", "length": 0, "last": 9, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1,
-                 "ctime": 1, "replicas": 0, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "mark": None,
+                 "ctime": 1, "replicas": 0, "bookies": ["b:1"], "absent": [], "custom": {}, "digest": "CRC32C",
+                 "mark": None,
                  "states": {"b:1": "writable", "b:2": "unavailable", "b:3": "does not answer"},
                  "unmarked": {"level": "bad", "text": "It lacks replicas."}}  # fmt: skip
         gone = {17: "b:2", 30: "b:3", 70: "b:3"}
@@ -224,7 +226,8 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
 
     def _not_closed(self) -> None:
         row = {"id": 7, "length": 0, "last": -1, "ensemble": 1, "writeQuorum": 1, "ackQuorum": 1, "ctime": 1,
-               "replicas": 1, "bookies": ["b:1"], "custom": {}, "digest": "CRC32C", "segments": [[0, ["b:1"]]],
+               "replicas": 1, "bookies": ["b:1"], "absent": [], "custom": {}, "digest": "CRC32C",
+               "segments": [[0, ["b:1"]]],
                "states": {"b:1": "writable"}, "mark": None,
                "unmarked": {"level": "good", "text": "It is not marked."}}  # fmt: skip
         for state, said in (

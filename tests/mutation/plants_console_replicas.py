@@ -10,6 +10,10 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 PLANTS = (
     Plant(
+        "a ledger in a list does not name the bookies that it lacks", _LEDGERS,
+        "metadata.bookies - registered", "set()", _SEARCHED, where="_row",
+    ),
+    Plant(
         "without a majority, one of the replicas is right", _REPLICAS,
         "2 * alike[whole.content] <= len(valid)", "False", _COMPARED, where="compared",
     ),

@@ -247,6 +247,10 @@ PLANTS = (
         where="SpaceForecaster._measure",
     ),
     Plant(
+        "deletions that a disk has refused count as done", "bookie/maintenance/ledger_collector.py",
+        "stored | self._storage.undeleted_ids()", "stored", _FORECAST, where="LedgerCollector.present",
+    ),
+    Plant(
         "ledgers that were collected are said to be collected next", "bookie/maintenance/forecast.py",
         "self._ledgers.present(self._deleted.result or ())", "self._deleted.result or frozenset()", _FORECAST,
         where="SpaceForecaster._present",

@@ -127,8 +127,12 @@ class LedgerCollector:
         return frozenset(await self._unlisted(suspects))
 
     def present(self, ledger_ids: Iterable[int]) -> frozenset[int]:
-        """Return those of ``ledger_ids`` that this bookie stores."""
-        return frozenset(ledger_id for ledger_id in ledger_ids if self._storage.ledger(ledger_id) is not None)
+        """Return those of the deleted ``ledger_ids`` whose entries this bookie has, and others that it has deleted.
+
+        The index has rows of a deleted ledger until a checkpoint has succeeded, which a disk may refuse.
+        """
+        stored = frozenset(ledger_id for ledger_id in ledger_ids if self._storage.ledger(ledger_id) is not None)
+        return stored | self._storage.undeleted_ids()
 
     async def _suspects(self) -> list[int]:
         """Return the ids of local ledgers that the metadata store does not list: they may have been deleted."""

@@ -6,6 +6,7 @@ metadata cannot be decoded is left out, and named in the answer.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from heapq import nsmallest
 from typing import Any
 
 import attrs
@@ -40,6 +41,9 @@ SCANNED = 500
 
 ROWS = 100
 """Maximum number of ledgers in one answer."""
+
+ABSENT = 5
+"""Maximum number of bookies in the row of a ledger that its ensembles name and that are not registered."""
 
 _AT_ONCE = 8
 """Maximum number of ledgers whose metadata are read concurrently; more answers at once would block the reactor."""
@@ -284,6 +288,7 @@ class LedgerPages:
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         found = {
             **_row(ledger_id, metadata, present, stored),
+            "absent": nsmallest(ABSENT, metadata.bookies - (writable | read_only)),
             "digest": metadata.digest_type.name,
             "segments": [[each.first_entry_id, list(each.bookies)] for each in metadata.segments],
             "states": bookie_states(metadata.bookies, writable, read_only) | dict.fromkeys(silent, SILENT),
@@ -366,7 +371,8 @@ def _row(
     """Return a ledger as a JSON object.
 
     The member ``replicas`` counts bookies that answer and that the mark of the ledger does not name.  The member
-    ``doubtful`` counts the other registered bookies: they may have the entries, too.
+    ``doubtful`` counts the other registered bookies: they may have the entries, too.  Of all ensembles, ``absent`` has
+    some bookies that are not registered; ``bookies`` has those of the last ensemble.
 
     :param present: ids of the registered bookies that answer and that no mark names.
     :param registered: ids of all registered bookies.
@@ -379,6 +385,7 @@ def _row(
         "replicas": replicas, "promised": promised_replicas(metadata, replicas),
         "doubtful": live_replicas(metadata, registered) - replicas,
         "bookies": list(metadata.segments[-1].bookies),
+        "absent": nsmallest(ABSENT, metadata.bookies - registered),
         "custom": {key: _cut(_text(value)) for key, value in metadata.custom_metadata.items()},
     }  # fmt: skip
 

@@ -122,6 +122,16 @@ class ForecastTests(CollectorCase):
         # the copy ends with some bytes to align it
         self.assertTrue(0 <= freed - (before - sum(log.n_bytes for log in self._told())) < 512)
 
+    def test_deletion_refused(self) -> None:
+        """Ledgers whose deletion is not durable, as on a disk that takes no writes, count as dead as before."""
+        self.collector.change(CollectorOptions(100, NONE, MAJOR))
+        told = self._forecast()
+        self.disk.fail(errno.EROFS, when=lambda op: op.name == "commit", times=100)
+        self.life.collect()
+        self.assertEqual(self.life.store.storage.undeleted(), 2)
+        found = self._forecast()
+        self.assertEqual((found.logs[: len(told.logs)], found.deleted.count), (told.logs, 2))
+
     def test_deleted_once_more(self) -> None:
         """The list of deleted ledgers is used again for some seconds, then read anew."""
         self._forecast()

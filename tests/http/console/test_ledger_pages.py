@@ -78,6 +78,15 @@ class SearchTests(ConsoleClusterCase):
         (row,) = answer["ledgers"]
         self.assertEqual((row["id"], row["replicas"], row["promised"], answer["unpromised"]), (0, 2, 0, []))
 
+    def test_absent(self) -> None:
+        """A row names bookies of all ensembles that are not there, not those of the last one alone."""
+        segments = (Segment(0, ("gone-1", "gone-2")), Segment(5, ("bookie-0", "bookie-1")))
+        metadata = LedgerMetadata(2, 2, 2, segments, state=LedgerState.CLOSED, last_entry_id=9, length=9)
+        self.result(self.client.metadata.ledgers.create(7, metadata))
+        (row,) = self.json("ledgers?at_risk=true")["ledgers"]
+        self.assertEqual((row["bookies"], row["absent"]), (["bookie-0", "bookie-1"], ["gone-1", "gone-2"]))
+        self.assertEqual(self.json("ledger?ledger_id=7")["absent"], ["gone-1", "gone-2"])
+
     def test_silent_is_at_risk(self) -> None:
         """The replicas of a bookie that is registered but does not answer are not left."""
         ledger_id = self.ledger(b"x", b"y", b"z")

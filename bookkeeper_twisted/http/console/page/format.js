@@ -88,6 +88,10 @@ function untilFull(disk) {
 export const replicas = (row) =>
   `${row.replicas}${row.doubtful ? `, perhaps ${row.replicas + row.doubtful}` : ""}`;
 
+/** The bookies of the last ensemble of a ledger, and some of any ensemble that are not there. */
+export const ensembleOf = (row) =>
+  `${row.bookies.join(", ")}${row.absent.length ? `; not there: ${row.absent.join(", ")}` : ""}`;
+
 /** How many of the under-replicated ledgers have no replica; only those are looked at that can be read in time. */
 export function unavailable(marks) {
   if (marks.count && !marks.lookedAt) return "unavailable: not known yet";

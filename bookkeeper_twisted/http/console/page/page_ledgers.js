@@ -2,7 +2,7 @@
 
 import { get } from "/console/connection.js";
 import { facts, h, picture, smallTable, svg } from "/console/elements.js";
-import { ago, bytes, count, replicas, time, undecoded } from "/console/format.js";
+import { ago, bytes, count, ensembleOf, replicas, time, undecoded } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const NAMES = ["id", "bookie", "state", "key", "value"];
@@ -112,7 +112,7 @@ export const ledgers = {
         ["entries", (row) => (row.state === "CLOSED" ? entriesOf(row) : ""), true],
         ["replicas left", replicasOf, true],
         ["created", (row) => time(row.ctime)],
-        ["bookies", (row) => row.bookies.join(", ")],
+        ["bookies", ensembleOf],
         ["custom metadata: whose it is", custom],
       ],
       async () => {

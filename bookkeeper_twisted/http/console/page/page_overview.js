@@ -3,7 +3,8 @@
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
 import {
-  ago, asOf, bytes, count, days, duration, marksOf, percent, reason, replicas, stateOf, time, undecoded, unread,
+  ago, asOf, bytes, count, days, duration, ensembleOf, marksOf, percent, reason, replicas, stateOf, time, undecoded,
+  unread,
 } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
@@ -278,7 +279,7 @@ const AT_RISK = [
   ["state", (row) => row.state],
   ["replicas left", (row) => replicas(row), true],
   ["that an acknowledgement promises", (row) => row.promised, true],
-  ["bookies", (row) => row.bookies.join(", ")],
+  ["bookies", ensembleOf],
 ];
 
 const REST_MS = 30_000; // the least time between two looks through the ledgers
