@@ -368,10 +368,10 @@ class BookieService(Service):
             status = RememberedStatus(self._fs, directories, self._in_flush_thread, self._reactor.seconds)
             await status.restore(self.admin, self._registration)
         engine = self.engine
-        self.admin.attach(self._registration, self._disks, engine.access, engine.context.slow, engine.journal_groups)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)
+        self.admin.attach(self._registration, self._disks, engine.access, engine.context.slow, engine.journal_groups)
 
     async def _stop_engine(self) -> None:
         assert self.engine is not None
