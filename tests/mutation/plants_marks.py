@@ -10,6 +10,10 @@ _REMOVAL = ["tests.metadata.test_mark_removal"]
 
 PLANTS = (
     Plant(
+        "marks that are new name no bookie", "http/console/cluster_parts.py", "count == n_marks", "True",
+        ["tests.http.console.test_repair"], where="ClusterParts._without_mark",
+    ),
+    Plant(
         "one ledger that may not be read ends all audits", "metadata/zookeeper/ledgers/ledgers.py",
         "raise MetadataSerializationError(f'ledger {ledger_id} may not be read by this client: {error}') from error",
         "raise", ["tests.metadata.zookeeper.ledgers.test_ledgers"], where="ZooKeeperLedgers._read",

@@ -87,7 +87,8 @@ class ClusterParts:
         self._unplaceable = ""
         self._registered = frozenset[str]()
         self._said: dict[int, str] = {}
-        self._named: set[str] | None = None  # the bookies that marks name; None if not all marks were read
+        # the number of marks, and the bookies that they name, if the last reading of the repair has read all of them
+        self._named: tuple[int, set[str]] | None = None
         self._unnamed: list[str] = []
         self._surveyed: float | None = None
         self._sampled = -SEEN_SECONDS
@@ -142,8 +143,7 @@ class ClusterParts:
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         found = await AutorecoveryFacts.read(admin.client.metadata, self._seconds)
         lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
-        named = self._named if found.marked else set()
-        self._unnamed = [] if named is None else [each for each in lost if each not in named]
+        self._unnamed = self._without_mark(lost, found.marked)
         reasons = risks(
             rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
             self._unplaceable, bool(racks),
@@ -225,7 +225,8 @@ class ClusterParts:
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
         elsewhere, alone = self._elsewhere(locks or {}, jobs), marks_alone(enabled, auditor, self._unnamed)
-        self._named = found.named if found.looked_at == len(marked) and not is_more else None
+        is_whole = found.looked_at == len(marked) and not is_more
+        self._named = (len(marked), found.named) if is_whole else None
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more, "strays": found.strays,
@@ -237,6 +238,15 @@ class ClusterParts:
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
         }  # fmt: skip
+
+    def _without_mark(self, lost: Sequence[str], n_marks: int) -> list[str]:
+        """Return those of the ``lost`` bookies that no mark names; none if that is not known at present.
+
+        :param n_marks: the number of marks now; if it is another one than when the names in the marks were read, they
+            are not known.
+        """
+        count, named = (0, set[str]()) if not n_marks else self._named or (-1, set[str]())
+        return [each for each in lost if each not in named] if count == n_marks else []
 
     def _elsewhere(self, locks: Mapping[int, str], jobs: Sequence[RunningJob]) -> list[str]:
         """Return the hosts of other workers that are repairing ledgers: their speed limits are unknown here.

@@ -80,6 +80,20 @@ class RepairTests(ConsoleClusterCase):
         self.result(self.marks.set_enabled(False))
         self.assertIn("autorecovery is DISABLED", self.read("cluster")["marksAlone"])
 
+    def test_marks_since(self) -> None:
+        """Marks that are newer than the last reading of the repair may name a bookie that those before did not."""
+        first, second = self.ledger(b"x"), self.ledger(b"x")
+        lost, other, _ = self.bookies_of(first)
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.result(self.cluster._registration.write_cookie(lost, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(lost))
+        self.read("repair")
+        for ledger_id, missing, is_told in ((first, other, True), (second, lost, False)):
+            self.result(self.marks.mark(ledger_id, (missing,), None))
+            self.assertEqual(self.read("cluster")["marksAlone"], "")
+            self.read("repair")
+            self.assertEqual(f"no mark names {lost}" in self.read("cluster")["marksAlone"], is_told)
+
     def test_marks_left_out(self) -> None:
         """While not all marks could be listed, a bookie that none of the listed ones names is not said to have none."""
         ledger_id = self.ledger(b"x")
