@@ -139,7 +139,7 @@ PLANTS = (
     ),
     Plant(
         "a lost bookie whose ledgers nobody has marked is not told of", _CLUSTER, "each not in named", "False",
-        _SURVEYED, where="ClusterParts.cluster",
+        _SURVEYED, where="ClusterParts._without_mark",
     ),
     Plant(
         "the page of a ledger waits for an auditor that is switched off", _MARKED, "if not enabled: ...", "", _SEARCHED,
