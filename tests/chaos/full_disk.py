@@ -262,9 +262,9 @@ class Run:
         self._check(list(self.ledgers))
 
 
-def payload(ledger_id: int, entry_id: int) -> bytes:
-    """What an entry holds."""
-    return f"{ledger_id}/{entry_id} ".encode().ljust(_PAYLOAD, b"%d" % (entry_id % 10))
+def payload(ledger_id: int, entry_id: int, size: int = _PAYLOAD) -> bytes:
+    """What an entry holds, in so many bytes."""
+    return f"{ledger_id}/{entry_id} ".encode().ljust(size, b"%d" % (entry_id % 10))
 
 
 def run(cycles: int) -> Outcome:

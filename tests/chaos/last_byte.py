@@ -18,7 +18,7 @@ from pathlib import Path
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.errors import BookKeeperError
 
-from .full_disk import PATIENCE, Bookie, NoMountError, small_disk, wait_until
+from .full_disk import PATIENCE, Bookie, NoMountError, payload, small_disk, wait_until
 
 _LEDGERS = 21
 _KEPT = 2
@@ -45,11 +45,6 @@ def free_bytes(disk: Path) -> int:
     """Return the bytes that are free on a disk, for root at least."""
     found = os.statvfs(disk)
     return found.f_bfree * found.f_frsize
-
-
-def payload(ledger_id: int, entry_id: int) -> bytes:
-    """What an entry holds."""
-    return f"{ledger_id}/{entry_id} ".encode().ljust(_PAYLOAD, b"%d" % (entry_id % 10))
 
 
 class Filled:
@@ -82,7 +77,7 @@ class Filled:
     def _append(self, writer: "object") -> None:
         ledger_id = writer.ledger_id  # type: ignore[attr-defined]
         first = self.ledgers.setdefault(ledger_id, 0)
-        payloads = [payload(ledger_id, first + i) for i in range(_BATCH)]
+        payloads = [payload(ledger_id, first + i, _PAYLOAD) for i in range(_BATCH)]
         writer.append_many(payloads, timeout=PATIENCE)  # type: ignore[attr-defined]
         self.ledgers[ledger_id] = first + _BATCH
 
@@ -107,7 +102,7 @@ class Filled:
             with self._client.open_ledger(ledger_id, password=_PASSWORD) as reader:
                 for first in range(0, count, _BATCH):
                     found = {entry.entry_id: bytes(entry.data) for entry in reader.read(first, first + _BATCH - 1)}
-                    lost += sum(found.get(i) != payload(ledger_id, i) for i in range(first, first + _BATCH))
+                    lost += sum(found.get(i) != payload(ledger_id, i, _PAYLOAD) for i in range(first, first + _BATCH))
         return lost
 
 

@@ -11,16 +11,11 @@ from pathlib import Path
 
 from bookkeeper_twisted.blocking import BookKeeper
 
-from .full_disk import Bookie, NoMountError, small_disk, wait_until
+from .full_disk import Bookie, NoMountError, payload, small_disk, wait_until
 
 _BATCH, _BATCHES, _LEDGERS, _PAYLOAD = 25, 20, 4, 10_000
 _PASSWORD = b"full"
 _SETTINGS = {"diskUsageThreshold": 0.95, "diskUsageWarnThreshold": 0.9, "diskUsageLwmThreshold": 0.9}
-
-
-def payload(ledger_id: int, entry_id: int) -> bytes:
-    """What an entry holds."""
-    return f"{ledger_id}/{entry_id} ".encode().ljust(_PAYLOAD, b"%d" % (entry_id % 10))
 
 
 def run() -> tuple[int, int, str]:
@@ -50,14 +45,14 @@ def run() -> tuple[int, int, str]:
 def _write(client: BookKeeper) -> int:
     with client.create_ledger(1, 1, 1, password=_PASSWORD) as writer:
         for first in range(0, _BATCH * _BATCHES, _BATCH):
-            writer.append_many([payload(writer.ledger_id, first + i) for i in range(_BATCH)])
+            writer.append_many([payload(writer.ledger_id, first + i, _PAYLOAD) for i in range(_BATCH)])
         return int(writer.ledger_id)
 
 
 def _lost(client: BookKeeper, ledger_id: int) -> int:
     with client.open_ledger(ledger_id, password=_PASSWORD) as reader:
         found = {entry.entry_id: bytes(entry.data) for entry in reader.read(0, reader.last_add_confirmed)}
-    return sum(found.get(each) != payload(ledger_id, each) for each in range(_BATCH * _BATCHES))
+    return sum(found.get(each) != payload(ledger_id, each, _PAYLOAD) for each in range(_BATCH * _BATCHES))
 
 
 def main() -> int:

@@ -97,7 +97,7 @@ class MonitorTests(SynchronousTestCase):
         self.stop()
 
     def test_growth_of_a_lost_journal(self) -> None:
-        """A disk that cannot be read for some time was not empty, so that it seems to grow when it is back."""
+        """A disk that cannot be read does not count as empty; it would seem to grow when it can be read again."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
         for is_lost in (True, True, False):

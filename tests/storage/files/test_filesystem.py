@@ -94,8 +94,8 @@ class ReadOnlyTests(SynchronousTestCase):
             self.addCleanup(file.close)
             self.assertEqual(file.pread(7, 0), b"entries")
 
-    def test_test(self) -> None:
-        """Whether a disk takes writes is told by its files; an error of another kind is none."""
+    def test_takes_writes(self) -> None:
+        """A file that cannot be opened for writing tells that its disk is read-only; another error is raised."""
         self.assertFalse(RealFileSystem().takes_writes(self.path))
         self.patch(os, "open", lambda *arguments: self.opens.pop()(*arguments))
         self.assertTrue(RealFileSystem().takes_writes(self.path))
