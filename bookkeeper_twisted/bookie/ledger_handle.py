@@ -8,7 +8,6 @@ fence or a wait for a LAC is in progress.
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from hmac import compare_digest
-from itertools import islice
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -210,9 +209,10 @@ class LedgerHandles:
 
     def _trim(self) -> None:
         """Close the least recently used idle handles while too many are open; examine at most 64 handles."""
-        for ledger_id, handle in list(islice(self._handles.items(), 64)):
+        for _ in range(64):
             if len(self._handles) <= self._limit:
                 return
+            ledger_id, handle = next(iter(self._handles.items()))
             if handle.is_idle:
                 del self._handles[ledger_id]
             else:

@@ -111,7 +111,7 @@ class HandlesTests(SynchronousTestCase):
             handles.get(ledger_id)
             self.assertIs(handles.peek(ledger_id - 5000), None)
         self.assertEqual((len(handles), [*handles._handles][:2]), (5000, [200, 201]))
-        self.assertLessEqual(looked.count, 200 * 64)
+        self.assertLessEqual(looked.count, 200)
 
     def test_asking_leaves_no_trace(self) -> None:
         """S11: looking for unknown ledgers makes no handles."""
