@@ -1,6 +1,6 @@
 """The operations of a bookie on its storage and journals.  They run on the reactor thread, and only touch memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import attrs
@@ -56,10 +56,13 @@ class WriteMode:
     """The write mode of a bookie: whether the bookie accepts adds.
 
     :ivar high_priority: whether the bookie accepts adds of high priority even if it is read-only.
+    :ivar refusing: numbers of the journals whose directories take no writes.  The bookie is read-only then, and refuses
+        whatever else needs one of these journals, because a failed write to a journal ends the bookie.
     """
 
     read_only: bool = False
     high_priority: bool = True
+    refusing: Collection[int] = ()
 
     def check(self, ledger_id: int, high_priority: bool) -> None:
         """Raise an error if the bookie refuses an add.
@@ -69,6 +72,16 @@ class WriteMode:
         :raises WriteOnReadOnlyBookieError: the bookie refuses the add.
         """
         if self.read_only and not (high_priority and self.high_priority):
+            raise WriteOnReadOnlyBookieError(ledger_id)
+
+    def check_journal(self, ledger_id: int, journal: int) -> None:
+        """Raise an error if a journal takes no records.
+
+        :param ledger_id: id of the ledger, for the error.
+        :param journal: number of the journal to which the records of the ledger are written.
+        :raises WriteOnReadOnlyBookieError: the directory of the journal takes no writes.
+        """
+        if journal in self.refusing:
             raise WriteOnReadOnlyBookieError(ledger_id)
 
 
@@ -249,6 +262,10 @@ class Bookie:
         # After a failure of the journal, the fence record may be lost, so the fence does not count as durable.
         if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
+        try:
+            self._check_journal(ledger_id)
+        except BookKeeperError as error:
+            return fail(error)
         # Set the fence in memory before its record is durable, so that an add that arrives from now on is refused.
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
@@ -290,7 +307,14 @@ class Bookie:
 
     def force(self, ledger_id: int) -> "Deferred[None]":
         self._metrics.force_ledger.value += 1
+        try:
+            self._check_journal(ledger_id)
+        except BookKeeperError as error:
+            return fail(error)
         return self._journal(self._handles.get(ledger_id), b"")
+
+    def _check_journal(self, ledger_id: int) -> None:
+        self.mode.check_journal(ledger_id, ledger_id % len(self._commits))
 
     def _journal(self, handle: LedgerHandle, records: bytes) -> "Deferred[None]":
         result: Deferred[None] = Deferred()

@@ -116,7 +116,8 @@ class IBookie(Interface):
         """Fence a known or unknown ledger, so that only recovery can add to it.
 
         :param master_key: the master key of the ledger; an unknown ledger gets this key.
-        :returns: fires when the fence and the key are durable; fails with UnauthorizedAccessError or BookieIOError.
+        :returns: fires when the fence and the key are durable; fails with UnauthorizedAccessError, BookieIOError, or
+            WriteOnReadOnlyBookieError if the journal of the ledger takes no writes.
         """
 
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
@@ -197,7 +198,7 @@ class IBookie(Interface):
     def force(ledger_id: int) -> "Deferred[None]":
         """Wait until all records of ``ledger_id`` that were queued before this call are durable.
 
-        Fails with BookieIOError.
+        Fails with BookieIOError, or with WriteOnReadOnlyBookieError if the journal of the ledger takes no writes.
         """
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":

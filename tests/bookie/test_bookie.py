@@ -110,6 +110,24 @@ class AddTests(BookieTestCase):
         self.bookie.mode.high_priority = False
         self.refused(self.rig.add(run(1, 1), high_priority=True), WriteOnReadOnlyBookieError)
 
+    def test_journal_without_writes(self) -> None:
+        """A journal that takes no writes is asked for none: fences and syncs of its ledgers are refused, those of other
+        journals go on, and what is fenced durably stays so."""
+        self.rig = Rig(journals=2)
+        self.bookie = self.rig.bookie
+        self.result(self.bookie.fence(3, KEY))
+        self.stored(run(1, 0))
+        self.bookie.mode.refusing = [1]
+        written = self.rig.store.journals[1].record_bytes  # type: ignore[attr-defined]
+        self.failureResultOf(self.bookie.fence(1, KEY), WriteOnReadOnlyBookieError)
+        self.failureResultOf(self.bookie.force(1), WriteOnReadOnlyBookieError)
+        self.assertIsNone(self.result(self.bookie.fence(3, KEY)))
+        self.assertIsNone(self.result(self.bookie.fence(2, KEY)))
+        self.assertIsNone(self.result(self.bookie.force(2)))
+        self.assertEqual(self.rig.store.journals[1].record_bytes, written)  # type: ignore[attr-defined]
+        self.bookie.mode.refusing = ()
+        self.stored(run(1, 1))  # a refused fence has not fenced
+
     def test_newest_copy_wins(self) -> None:
         """An entry that is added again replaces the old copy, on disk too."""
         self.stored(run(1, 0, 3))

@@ -87,9 +87,9 @@ PLANTS = (
         "full and is_full", "full", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
     ),
     Plant(
-        "a bookie is writable between two full disks", "bookie/lifecycle/service.py",
-        "sorted(self._paths.ledgers, key=lambda p: current(p) not in disks.full_disks)", "self._paths.ledgers",
-        ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._disks_seen",
+        "a bookie is writable between two full disks", "bookie/lifecycle/disk_monitor.py",
+        "sorted(found, key=lambda each: not each[1])", "found", ["tests.bookie.lifecycle.test_service_disks"],
+        where="DiskState.reasons",
     ),
     Plant(
         "every checkpoint begins a look of its own", "bookie/lifecycle/disk_monitor.py",
@@ -118,7 +118,9 @@ PLANTS = (
     ),
     Plant(
         "a ledger disk that takes no writes is not noticed", "bookie/lifecycle/disk_monitor.py",
-        "is_locked and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))", "False",
+        "LOCK_NAME in names and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))",
+        "directory not in self._directories and LOCK_NAME in names and not "
+        "self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))",
         ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor._what_is_wrong",
     ),
     Plant(

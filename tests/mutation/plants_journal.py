@@ -10,6 +10,8 @@ _SIZES = ["tests.storage.journal.test_known_sizes", "tests.storage.journal.test_
 _CRASHES = "tests.storage.journal.test_journal_crash"
 _LOG_MARK = ["tests.storage.journal.test_log_mark"]
 _COOKIES = ["tests.storage.test_cookies"]
+_MONITOR = ["tests.bookie.lifecycle.test_disk_monitor"]
+_SERVICE_DISKS = ["tests.bookie.lifecycle.test_service_disks"]
 
 PLANTS = (
     Plant(
@@ -219,7 +221,64 @@ PLANTS = (
     ),
     Plant(
         "a disk that is full for a file not needed yet ends the bookie", "storage/journal/files.py",
-        "if error.errno not in (*NO_SPACE, *NO_FILES): ...", "...", _FILES, where="JournalFiles.prepare",
+        "if error.errno not in (*NO_SPACE, *NO_FILES, errno.EROFS): ...", "...", _FILES, where="JournalFiles.prepare",
+    ),
+    Plant(
+        "a journal disk that takes no writes is not noticed", "bookie/lifecycle/disk_monitor.py",
+        "LOCK_NAME in names and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))",
+        "directory not in self._journals and LOCK_NAME in names and not "
+        "self._fs.takes_writes(posixpath.join(directory, LOCK_NAME))",
+        _SERVICE_DISKS, where="DiskMonitor._what_is_wrong",
+    ),
+    Plant(
+        "the disk of an index directory is not looked at", "bookie/lifecycle/disk_monitor.py",
+        "[self._what_is_wrong(directory) for directory in self._indexes]", "['' for directory in self._indexes]",
+        _SERVICE_DISKS, where="DiskMonitor._survey",
+    ),
+    Plant(
+        "recovery adds are taken though the disk of the journal or the index takes no writes",
+        "bookie/lifecycle/disk_monitor.py", "any((*wrong, *indexes, *self._stuck))", "any(wrong)",
+        _MONITOR, where="DiskMonitor.check",
+    ),
+    Plant(
+        "a journal disk that takes no writes counts as lost, which ends the bookie", "bookie/lifecycle/disk_monitor.py",
+        "d not in self._stuck", "True", _SERVICE_DISKS, where="DiskMonitor.check",
+    ),
+    Plant(
+        "a bookie whose journal has its files on a disk that is gone is writable again",
+        "bookie/lifecycle/disk_monitor.py", "self._fs.disk(directory) != self._first_disks[directory]", "False",
+        _MONITOR, where="DiskMonitor._what_is_wrong",
+    ),
+    Plant(
+        "a fence ends a bookie whose journal takes no writes", "bookie/bookie.py", "journal in self.refusing", "False",
+        ["tests.bookie.test_bookie"], where="WriteMode.check_journal",
+    ),
+    Plant(
+        "nobody tells the bookie which journals take no writes", "bookie/lifecycle/service.py",
+        "self._registration.mode.refusing = disks.refusing(self._paths)", "pass",
+        _SERVICE_DISKS, where="BookieService._disks_seen",
+    ),
+    Plant(
+        "an index directory that cannot be written is no obstacle of a compaction", "bookie/lifecycle/admin.py",
+        "self._disks.unusable_indexes.items()", "()", _SERVICE_DISKS,
+        where="BookieAdmin._troubles",
+    ),
+    Plant(
+        "a read-only disk ends the bookie for a file not needed yet", "storage/journal/files.py",
+        "(*NO_SPACE, *NO_FILES, errno.EROFS)", "(*NO_SPACE, *NO_FILES)", _FILES, where="JournalFiles.prepare",
+    ),
+    Plant(
+        "half a file that a read-only disk keeps ends the bookie", "storage/journal/files.py",
+        "error.errno != errno.EROFS", "True", _FILES, where="JournalFiles._remove",
+    ),
+    Plant(
+        "an old file that a read-only disk keeps ends the bookie", "storage/journal/files.py",
+        "error.errno == errno.EROFS", "False", ["tests.storage.journal.test_journal"], where="JournalFiles.release",
+    ),
+    Plant(
+        "a stop on a read-only journal disk fails", "storage/journal/journal.py",
+        "not isinstance(error, OSError) or error.errno != errno.EROFS", "True",
+        ["tests.bookie.lifecycle.test_service_disks"], where="Journal.close",
     ),
     Plant(
         "zeros that a full disk did not take count as written", "storage/journal/files.py",

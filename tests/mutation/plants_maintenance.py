@@ -34,9 +34,9 @@ PLANTS = (
         where="BookieAdmin._troubles",
     ),
     Plant(
-        "the reason does not name the ledger directory that is gone", "bookie/lifecycle/service.py",
-        "current(path) in disks.unusable", "False", ["tests.bookie.lifecycle.test_service_disks"],
-        where="BookieService._disks_seen",
+        "the reason does not name the ledger directory that is gone", "bookie/lifecycle/disk_monitor.py",
+        "current(path) in self.unusable", "False", ["tests.bookie.lifecycle.test_service_disks"],
+        where="DiskState.reasons",
     ),
     Plant(
         "a ledger directory that is gone makes the free space of the bookie unknown",
@@ -53,7 +53,7 @@ PLANTS = (
     ),
     Plant(
         "where a directory is gone, the log says that space is short", "bookie/lifecycle/disk_monitor.py",
-        '", and ".join(f"{path} cannot be used: {text}" for path, text in self.unusable.items())',
+        '", and ".join(f"{path} cannot be used: {text}" for path, text in unusable.items())',
         '"less than minUsableSizeForHighPriorityWrites is free"', ["tests.bookie.lifecycle.test_service_disks"],
         where="DiskState.shortage",
     ),

@@ -91,6 +91,7 @@ class SimDisk:
     :ivar observer: called with each operation before it takes effect.
     :ivar capacity: what :meth:`usage` answers.
     :ivar mounted: paths below which :meth:`disk` answers with other disks.
+    :ivar read_only: paths below which the disk takes no writes.
     :ivar resident: asked at each ``pread_resident`` whether memory holds what is wanted; None: it is not reported.
     """
 
@@ -100,6 +101,7 @@ class SimDisk:
         self.observer: Callable[[Operation], None] | None = None
         self.capacity = (1 << 33, 1 << 32)
         self.mounted: tuple[str, ...] = ()
+        self.read_only: tuple[str, ...] = ()
         self._directories: dict[str, Directory] = {"/": Directory()}
         self._objects: dict[str, tuple[Any, bytes]] = {}
         self._in_doubt: list[_Commit] = []
@@ -194,7 +196,7 @@ class SimDisk:
         return 0, 0
 
     def takes_writes(self, path: str) -> bool:
-        return True
+        return not path.startswith(self.read_only)
 
     def allocatable(self, path: str) -> int:
         return self.usage(path)[1]
@@ -351,6 +353,8 @@ class SimDisk:
         return operation.number
 
     def _strike(self, operation: Operation, mutates: bool) -> None:
+        if mutates and not self.takes_writes(operation.path):
+            raise _error(errno.EROFS, operation.path)
         for fault in self._faults:
             if fault.times and fault.hits(operation, mutates):
                 fault.times -= 1

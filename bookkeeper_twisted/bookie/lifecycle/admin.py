@@ -196,13 +196,17 @@ class BookieAdmin:
         parts.maintenance.collector.troubles = self._troubles
 
     def _troubles(self) -> list[str]:
-        """Return, as texts, why ledger directories cannot be written at present, for the garbage collector."""
+        """Return, as texts, why ledger or index directories cannot be written at present, for the garbage collector."""
         if self._registration is None or self._disks is None:
             return []
         failed = checkpoint_reasons(self._registration.reasons, "")
         return [
             *(f"{each}; a compaction writes to the same disks: it is tried, and probably fails" for each in failed),
             *(f"{d}: {text}; its entry logs cannot be compacted" for d, text in self._disks.unusable.items()),
+            *(
+                f"{d}: {text}; the entry logs whose index it has cannot be compacted"
+                for d, text in self._disks.unusable_indexes.items()
+            ),
         ]
 
     def take(self, config: BookieConfig) -> None:

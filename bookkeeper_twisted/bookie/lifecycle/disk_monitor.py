@@ -14,12 +14,17 @@ from twisted.python.failure import Failure
 from ...errors import NO_FILES
 from ...storage.cookies import LOCK_NAME
 from ...storage.interfaces import IFileSystem
+from ...storage.ledger_dirs import current
 from ..admin import DirectoryUsage
 from ..interfaces import IStorageExecutor
 from .disk_history import DiskHistory
+from .store import StorePaths
 
 FEW_INODES = 1000
 """The log warns if a disk has fewer free inodes than this."""
+
+READ_ONLY = "its file system is read-only: what it has can be read"
+REPLACED = "another file system is mounted there now, and the open files of the bookie are not on it"
 
 
 @attrs.frozen
@@ -49,7 +54,12 @@ class DiskState:
         :attr:`DiskThresholds.any_full`, otherwise all must be full.
     :ivar almost_full: whether the disk of at least one ledger directory is almost full.
     :ivar has_reserve: whether the disk of each ledger directory still has more free bytes than the reserve.
-    :ivar unusable: the error text of each ledger directory that is missing or unreadable, by its path.
+    :ivar unusable: the error text of each ledger directory that is missing or unreadable, or whose disk takes no
+        writes, by its path.
+    :ivar unusable_indexes: the same of the index directories that are not ledger directories.
+    :ivar stuck_journals: the journal directories that can be read, but take no writes of the bookie, each with
+        :data:`READ_ONLY` or, when its disk takes writes again but not to the files that the bookie has open,
+        :data:`REPLACED`.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.
     :ivar full_disks: the ledger directories whose disks are full, if the disks count as full; empty otherwise.
@@ -64,13 +74,45 @@ class DiskState:
     lost_journals: tuple[str, ...] = ()
     text: str = ""
     full_disks: tuple[str, ...] = ()
+    unusable_indexes: Mapping[str, str] = attrs.field(factory=dict)
+    stuck_journals: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def shortage(self) -> str:
         """The reason why adds of high priority are refused, if ``has_reserve`` is False."""
-        if self.unusable:
-            return ", and ".join(f"{path} cannot be used: {text}" for path, text in self.unusable.items())
+        unusable = {**self.unusable, **self.unusable_indexes, **self.stuck_journals}
+        if unusable:
+            return ", and ".join(f"{path} cannot be used: {text}" for path, text in unusable.items())
         return "less than minUsableSizeForHighPriorityWrites is free"
+
+    def refusing(self, paths: StorePaths) -> list[int]:
+        """Return the numbers of the journals whose directories take no writes.
+
+        :param paths: the configured directories.
+        """
+        return [number for number, path in enumerate(paths.journals) if current(path) in self.stuck_journals]
+
+    def reasons(self, paths: StorePaths) -> list[tuple[str, bool]]:
+        """Return each reason for being read-only that a disk can be, and whether it holds, those that hold first.
+
+        In this order, the bookie is not writable for a moment when one reason takes the place of another.
+
+        :param paths: the configured directories, which the reasons name.
+        """
+        found = [(f"a disk is full: that of {path}", current(path) in self.full_disks) for path in paths.ledgers]
+        found += [
+            (f"the ledger directory {path} cannot be used", current(path) in self.unusable) for path in paths.ledgers
+        ]
+        found += [
+            (f"the index directory {path} cannot be used", current(path) in self.unusable_indexes)
+            for path in paths.index_only
+        ]
+        for path in paths.journals:
+            text = self.stuck_journals.get(current(path))
+            start = f"the journal directory {path} takes no writes: "
+            found.append((f"{start}once its file system is repaired, restart the bookie", text == READ_ONLY))
+            found.append((f"{start}{REPLACED}: restart the bookie", text == REPLACED))
+        return sorted(found, key=lambda each: not each[1])
 
 
 class DiskMonitor:
@@ -78,10 +120,12 @@ class DiskMonitor:
 
     :param directories: paths of the ledger directories.
     :param journals: paths of the journal directories.
+    :param indexes: paths of the index directories that are not ledger directories.
     :param on_check: called with the result of each check.
     :param history: makes the record of the used space of a disk.
     :param unwritten: returns, for each ledger directory, the bytes that :attr:`.DirectoryStorage.unwritten` has.
-    :ivar unusable: :attr:`DiskState.unusable` of the last check.
+    :ivar unusable, unusable_indexes: :attr:`DiskState.unusable` and :attr:`DiskState.unusable_indexes` of the last
+        check.
     """
 
     _log = Logger()
@@ -90,7 +134,7 @@ class DiskMonitor:
         self, fs: IFileSystem, directories: Sequence[str], executor: IStorageExecutor, clock: IReactorTime,
         thresholds: DiskThresholds, on_check: Callable[[DiskState], None], journals: Sequence[str] = (),
         history: Callable[[], DiskHistory] = DiskHistory,
-        unwritten: Callable[[], Sequence[tuple[int, int]]] = tuple,
+        unwritten: Callable[[], Sequence[tuple[int, int]]] = tuple, indexes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._fs = fs
         self._directories = directories
@@ -98,9 +142,13 @@ class DiskMonitor:
         self._thresholds = thresholds
         self._on_check = on_check
         self._journals = journals
+        self._indexes = indexes
         self._unwritten = unwritten
         self._full = [False] * len(directories)
         self.unusable: Mapping[str, str] = {}
+        self.unusable_indexes: Mapping[str, str] = {}
+        self._stuck: Mapping[str, str] = {}
+        self._first_disks: dict[str, int] = {}  # of the journals, which opened their files at the start
         self._logged: dict[str, str] = {}
         self._used: dict[str, float | None] = {}
         self._history = {directory: history() for directory in (*directories, *journals)}
@@ -228,7 +276,7 @@ class DiskMonitor:
         Entries that only memory has count as used, because the next checkpoint writes them.  A full disk becomes usable
         again only when its used share has fallen to the lower threshold.
         """
-        found = await self._executor.submit("read", self._survey)
+        found, indexes = await self._executor.submit("read", self._survey)
         n_ledgers = len(self._directories)
         (wrong, at_present), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
         usage = self._with_unwritten(at_present, wrong)
@@ -247,23 +295,28 @@ class DiskMonitor:
                     self._say(directory, total, free)
         for directory, (_, _, inodes) in zip((*self._directories, *self._journals), found, strict=True):
             self._say_inodes(directory, *inodes)
-        for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
+        everywhere = (*self._directories, *self._journals, *self._indexes)
+        for directory, text in zip(everywhere, (*wrong, *lost, *indexes), strict=True):
             if text:
                 self._used[directory] = None
-            if self._is_new(f"{directory} is usable", text) and text:
-                self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
+            self._say_unusable(directory, text)
         self.unusable = {d: text for d, text in zip(self._directories, wrong, strict=True) if text}
+        self.unusable_indexes = {d: text for d, text in zip(self._indexes, indexes, strict=True) if text}
+        wrong_journals = {d: text for d, text in zip(self._journals, lost, strict=True) if text}
+        self._stuck = {d: text for d, text in wrong_journals.items() if text in (READ_ONLY, REPLACED)}
         full = any(self._full) if self._thresholds.any_full else all(self._full)
         almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
         self._on_check(
             DiskState(
                 full,
                 almost_full,
-                all(free > self._thresholds.reserve for _, free in usage) and not any(wrong),
+                all(free > self._thresholds.reserve for _, free in usage) and not any((*wrong, *indexes, *self._stuck)),
                 self.unusable,
-                tuple(f"{d}: {text}" for d, text in zip(self._journals, lost, strict=True) if text),
+                tuple(f"{d}: {text}" for d, text in wrong_journals.items() if d not in self._stuck),
                 self._described(full, [_used(total, free) for total, free in usage]),
                 tuple(d for d, is_full in zip(self._directories, self._full, strict=True) if full and is_full),
+                self.unusable_indexes,
+                self._stuck,
             )
         )
         self._logged.pop("the check of the disks", None)
@@ -305,12 +358,14 @@ class DiskMonitor:
             limit = f"almost full above {limits.warn:.1%} (diskUsageWarnThreshold)"
         return ", and ".join(f"{each}, {limit}" for each in found)
 
-    def _survey(self) -> "list[_Seen]":
+    def _survey(self) -> "tuple[list[_Seen], list[str]]":
         """Check the ledger directories, then the journal directories; runs on a read thread.
 
+        :returns: what was found of these, and for each index directory why it is not usable, empty if it is.
         :raises OSError: no file descriptor is left; the result of the last check stays valid.
         """
-        return [self._look_at(directory) for directory in (*self._directories, *self._journals)]
+        found = [self._look_at(directory) for directory in (*self._directories, *self._journals)]
+        return found, [self._what_is_wrong(directory) for directory in self._indexes]
 
     def _look_at(self, directory: str) -> "_Seen":
         text = self._what_is_wrong(directory)
@@ -325,7 +380,8 @@ class DiskMonitor:
         """Return a text that says why a directory is not usable; an empty text if it is usable.
 
         A directory is not usable if it cannot be read.  It is not usable either if it is empty: then its disk is
-        probably not mounted.  Of a ledger directory, the disk must take writes, too; what it has is read nevertheless.
+        probably not mounted.  Its disk must take writes, too; what it has is read nevertheless.  A journal directory
+        whose disk took no writes is usable only if it is on that disk still, because the journal has files open there.
 
         :raises OSError: no file descriptor is left for the check.
         """
@@ -333,9 +389,13 @@ class DiskMonitor:
             names = self._fs.list(directory)
             if not names:
                 return "it is empty: was its disk unmounted?"
-            is_locked = directory in self._directories and LOCK_NAME in names
-            if is_locked and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME)):
-                return "its file system is read-only: what it has can be read"
+            if LOCK_NAME in names and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME)):
+                return READ_ONLY
+            if directory in self._journals:
+                if directory not in self._first_disks:
+                    self._first_disks[directory] = self._fs.disk(directory)
+                elif directory in self._stuck and self._fs.disk(directory) != self._first_disks[directory]:
+                    return REPLACED
             return ""
         except OSError as error:
             if error.errno in NO_FILES:
@@ -354,6 +414,14 @@ class DiskMonitor:
             self._log.warn(text, state=state, **facts)
         else:
             self._log.info("the disk of {directory} has space: {used:.1%} used, {free:,} bytes free", **facts)
+
+    def _say_unusable(self, directory: str, text: str) -> None:
+        """Log once why a directory is not usable.
+
+        :param text: the reason; empty if the directory is usable.
+        """
+        if self._is_new(f"{directory} is usable", text) and text:
+            self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
 
     def _say_inodes(self, directory: str, total: int, free: int) -> None:
         """Log once that a disk has few or no free inodes, and that it has enough again."""

@@ -349,7 +349,7 @@ class BookieService(Service):
         directories = _currents(self._paths.ledgers)
         self._disks = DiskMonitor(
             self._fs, directories, self._executor, self._reactor, disk_thresholds(config), self._disks_seen,
-            _currents(self._paths.journals), unwritten=self._store.unwritten,
+            _currents(self._paths.journals), unwritten=self._store.unwritten, indexes=_currents(self._paths.index_only),
         )  # fmt: skip
         DiskMetrics(
             self.instruments, self._paths.ledgers, self._paths.journals,
@@ -466,14 +466,14 @@ class BookieService(Service):
         assert self._registration is not None
         accepted = disks.has_reserve and not self._flush_fails
         self._registration.set_high_priority(accepted, FAILED if self._flush_fails else disks.shortage)
+        self._registration.mode.refusing = disks.refusing(self._paths)
         if disks.lost_journals:  # stop, because records acknowledged from now on would be lost
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
         if self.maintenance is not None:
             self.maintenance.collector.disk_changed(disks.almost_full, disks.full, disks.text)
-        for path in sorted(self._paths.ledgers, key=lambda p: current(p) not in disks.full_disks):  # full ones first
-            self._set_read_only(f"a disk is full: that of {path}", current(path) in disks.full_disks)
-            self._set_read_only(f"the ledger directory {path} cannot be used", current(path) in disks.unusable)
+        for reason, holds in disks.reasons(self._paths):
+            self._set_read_only(reason, holds)
 
     def _checkpointed(self, reason: str) -> None:
         """Update the reasons to be read-only after a checkpoint; if it failed, refuse adds of high priority, too.

@@ -31,6 +31,11 @@ class StorePaths:
         """Return all directories, each once, journals first."""
         return distinct(self.journals, self.ledgers, self.indexes)
 
+    @property
+    def index_only(self) -> list[str]:
+        """Return the directories that have indexes alone, because they are no ledger directories, each once."""
+        return [path for path in distinct(self.indexes) if path not in self.ledgers]
+
     def make(self, fs: IFileSystem) -> None:
         """Create the missing directories in the file system ``fs``."""
         make_currents(fs, self.all())

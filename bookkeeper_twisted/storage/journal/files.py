@@ -10,6 +10,7 @@ Two threads share a JournalFiles object: ``begin_next`` runs on the journal thre
 other thread.  They pass files to each other through deques, whose operations are atomic.
 """
 
+import errno
 import posixpath
 from collections import deque
 from contextlib import closing
@@ -185,8 +186,9 @@ class JournalFiles:
     def prepare(self) -> bool:
         """Do one step of the preparation of the next file.
 
-        If the disk is full or no file descriptor is left, prepare no file, and raise no error: a bookie that has become
-        read-only may never need the file.  If the journal needs the file, :meth:`take` tries to create it.
+        If the disk is full or read-only, or no file descriptor is left, prepare no file, and raise no error: a bookie
+        that has become read-only may never need the file.  If the journal needs the file, :meth:`begin_next` tries to
+        create it.
 
         :returns: True if no step is left.
         """
@@ -195,7 +197,7 @@ class JournalFiles:
         try:
             is_filled = self._filled_further()
         except OSError as error:
-            if error.errno not in (*NO_SPACE, *NO_FILES):
+            if error.errno not in (*NO_SPACE, *NO_FILES, errno.EROFS):
                 raise
             prepared, self._filling = self._filling, None
             if prepared is not None:
@@ -216,16 +218,21 @@ class JournalFiles:
         return prepared.filled >= self._settings.preallocate
 
     def _remove(self, file: IFile) -> None:
-        """Close and delete a file that could not be prepared."""
+        """Close and delete a file that could not be prepared; on a read-only disk, it stays, and is not used."""
         file.close()
-        self._fs.unlink(file.path)
+        try:
+            self._fs.unlink(file.path)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
 
     def release(self, file_id: int) -> None:
         """Recycle or delete the journal files with ids below ``file_id``, except the newest ``max_backups`` files.
 
-        If the disk has no space for another file, keep no backups: they must not be what ends the bookie.
+        If the disk has no space for another file, keep no backups: they must not be what ends the bookie.  A file that
+        a read-only disk does not let go is released by a later call.
 
-        :raises OSError: an operation failed; other files may already be deleted.
+        :raises OSError: another operation failed; other files may already be deleted.
         """
         below = [i for i in self.ids if i < file_id]
         has_space = self._fs.usage(self._directory)[1] >= self._settings.max_size
@@ -233,11 +240,17 @@ class JournalFiles:
         freed: list[str] = []
         for old in unneeded:
             has_room = len(self._spares) + len(freed) < self._settings.max_spares
-            if self._settings.reuse and has_room and self._is_itself(old):
-                freed.append(self._spare_path())
-                self._fs.rename(self.path(old), freed[-1])
-            else:
-                self._fs.unlink(self.path(old))
+            spare = self._spare_path() if self._settings.reuse and has_room and self._is_itself(old) else ""
+            try:
+                if spare:
+                    self._fs.rename(self.path(old), spare)
+                else:
+                    self._fs.unlink(self.path(old))
+            except OSError as error:
+                if error.errno == errno.EROFS:
+                    return  # those that were renamed before are no spare files: the directory was not synced
+                raise
+            freed += [spare] if spare else []
             self.ids.remove(old)
         if unneeded:
             # make the renames durable before the files are overwritten; else, after a power cut, an overwritten file

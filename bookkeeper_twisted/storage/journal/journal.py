@@ -1,5 +1,6 @@
 """The journal of one directory: appends and syncs groups of records, begins new files, replays records at a start."""
 
+import errno
 from collections.abc import Iterator, Sequence
 
 from zope.interface import implementer
@@ -160,7 +161,8 @@ class Journal:
     def close(self) -> None:
         """Close the files.
 
-        If the journal has not failed, first write and sync an empty group of records that marks the end of the file.
+        If the journal has not failed, first write and sync an empty group of records that marks the end of the file; on
+        a disk that has become read-only, the file stays without this mark, as after a crash.
         """
         file, self._file = self._file, None
         if self._failure is None and file is not None:
@@ -168,7 +170,8 @@ class Journal:
                 self._write(file, (), sync=True, last=True)
             except Exception as error:
                 self._failure = error
-                raise
+                if not isinstance(error, OSError) or error.errno != errno.EROFS:
+                    raise
             finally:
                 file.close()
         elif file is not None:

@@ -9,7 +9,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage
 from bookkeeper_twisted.bookie.lifecycle.disk_history import DiskHistory
-from bookkeeper_twisted.bookie.lifecycle.disk_monitor import FEW_INODES, DiskMonitor, DiskState, DiskThresholds
+from bookkeeper_twisted.bookie.lifecycle.disk_monitor import (
+    FEW_INODES,
+    READ_ONLY,
+    REPLACED,
+    DiskMonitor,
+    DiskState,
+    DiskThresholds,
+)
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -25,9 +32,13 @@ class _Disks(SimDisk):
         self.names: dict[str, list[str]] = {}
         self.no_descriptor = ""
         self.refused: set[str] = set()
+        self.numbers: dict[str, int] = {}
 
     def takes_writes(self, path: str) -> bool:
         return path not in self.refused
+
+    def disk(self, path: str) -> int:
+        return self.numbers.get(path, 1)
 
     def usage(self, path: str) -> tuple[int, int]:
         found = self.by_path[path]
@@ -55,7 +66,7 @@ class MonitorTests(SynchronousTestCase):
         self.steady = Clock()
         self.monitor = DiskMonitor(
             self.disks, ["a", "b"], self.executor, self.clock, thresholds, self.told.append, ["j"],
-            lambda: DiskHistory(self.steady.seconds),
+            lambda: DiskHistory(self.steady.seconds), indexes=["i"],
         )  # fmt: skip
 
     def stop(self) -> None:
@@ -312,16 +323,47 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
 
     def test_read_only(self) -> None:
-        """A disk of ledgers that takes no writes is not usable until it does; of journals, their writes tell."""
+        """A disk that takes no writes is not usable until it does, be it of ledgers, of an index or of a journal."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
-        self.disks.names = {"a": ["LOCK"], "b": ["LOCK"], "j": ["LOCK"]}
-        for refused, unusable in (
-            ({"b/LOCK", "j/LOCK"}, {"b": "its file system is read-only: what it has can be read"}), (set[str](), {}),
+        self.disks.names = {name: ["LOCK"] for name in "abij"}
+        text = "its file system is read-only: what it has can be read"
+        for refused in ("b", "i", "j", "", "bij", "", "i", ""):
+            self.disks.refused = {f"{name}/LOCK" for name in refused}
+            with capturedLogs() as events:
+                state = self.check(50)
+                self.assertEqual(self.check(50), state)
+            said = [str(formatEvent(event)) for event in events if "cannot be used" in str(formatEvent(event))]
+            self.assertEqual(sorted(said), [f"{name} cannot be used: {text}" for name in refused])
+            told = [{name: text for name in names if name in refused} for names in ("ab", "i", "j")]
+            self.assertEqual([state.unusable, state.unusable_indexes, state.stuck_journals], told)
+            self.assertEqual((state.lost_journals, state.has_reserve, state.full), ((), not refused, False))
+            self.assertEqual([each.reason for each in self.measured(journals=True)], [text if "j" in refused else ""])
+            self.assertEqual(self.monitor.used("j"), None if "j" in refused else 0.6)
+
+    def test_replaced_journal_disk(self) -> None:
+        """A journal directory that is on another disk after it took no writes stays unusable: its open files are not
+        there.  Where it was writable all the time, nothing is said of the disk."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names["j"] = ["LOCK"]
+        for refused, number, stuck in (
+            ("", 1, {}), ("", 2, {}), ("j/LOCK", 2, {"j": READ_ONLY}), ("", 2, {"j": REPLACED}),
+            ("", 2, {"j": REPLACED}), ("", 1, {}),
         ):  # fmt: skip
-            self.disks.refused = refused
+            self.disks.refused, self.disks.numbers["j"] = {refused}, number
             state = self.check(50)
-            self.assertEqual((state.unusable, state.lost_journals), (unusable, ()))
+            self.assertEqual((state.stuck_journals, state.lost_journals, state.has_reserve), (stuck, (), not stuck))
+
+    def test_index_directory(self) -> None:
+        """An index directory that is gone or empty is not usable; what its bytes are does not count."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names["i"] = []
+        self.assertEqual(self.check(50).unusable_indexes, {"i": "it is empty: was its disk unmounted?"})
+        self.disks.names["i"] = ["LOCK"]
+        self.assertEqual(self.check(50), DiskState())
+        self.assertEqual(self.monitor.n_writable, 2)
 
     def test_used(self) -> None:
         """The use of each disk is known, also of a journal's; it is unknown while the directory is gone."""

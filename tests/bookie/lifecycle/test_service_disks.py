@@ -4,7 +4,7 @@ import errno
 
 from twisted.logger import capturedLogs, formatEvent
 
-from bookkeeper_twisted.errors import StorageFailedError
+from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageFailedError, WriteOnReadOnlyBookieError
 
 from ...simulated_disk.sim_disk import Operation
 from ..rig import KEY, run
@@ -190,6 +190,86 @@ class DirectoryTests(StepTestCase):
                 self.world.reactor.advance(1)
                 self.settle(executor)
             self.assertEqual(collection().major.obstacles, ())
+
+    def test_read_only_journal_directory(self) -> None:
+        """A journal whose disk takes no writes makes the bookie read-only; nothing that a client asks for, no
+        checkpoint and no stop ends it; it is writable again when that disk is, not when another one is there."""
+        service, executor = self.start(flush_interval=1000, disk_check_interval=1000, journal_directories=("/j", "/k"))
+        assert service.engine is not None
+        bookie, disk = service.engine.bookie, self.world.disk
+        added: list[Exception | None] = []
+        bookie.add(run(7, 0, 10), KEY, False, False, False, lambda part, error: added.append(error))
+        self.settle(executor)
+        start = "the journal directory /k takes no writes: "
+        repair, replaced = (
+            f"{start}once its file system is repaired, restart the bookie",
+            f"{start}another file system is mounted there now, and the open files of the bookie are not on it: "
+            "restart the bookie",
+        )
+        with capturedLogs() as events:
+            for read_only, mounted, reasons in (
+                (("/k",), (), (repair,)), (("/k",), ("/k",), (repair,)), ((), ("/k",), (replaced,)), ((), (), ()),
+                (("/k",), (), (repair,)),
+            ):  # fmt: skip
+                disk.read_only, disk.mounted = read_only, mounted
+                self.world.reactor.advance(1)
+                self.settle(executor)
+                mode = bookie.mode
+                self.assertEqual(service.admin.state().reasons, reasons)
+                self.assertEqual((mode.read_only, mode.high_priority), (bool(reasons), not reasons))
+                self.assertEqual(list(mode.refusing), [1] if reasons else [])
+        texts = [str(formatEvent(event)) for event in events if event.get("is_change")]
+        now, again = f"the bookie is read-only now: {repair}", "the bookie is writable again; it was read-only because "
+        self.assertEqual(texts, [now, again + replaced, now])
+        for high_priority in (False, True):
+            bookie.add(run(7, 10), KEY, True, False, high_priority, lambda part, error: added.append(error))
+        for asking in (bookie.fence(7, KEY), bookie.force(7)):
+            self.failureResultOf(asking, WriteOnReadOnlyBookieError)
+        self.assertEqual([type(error) for error in added], [type(None), *[WriteOnReadOnlyBookieError] * 2])
+        fencing = bookie.fence(8, KEY)
+        for _ in range(3):
+            self.world.reactor.advance(1)
+            self.settle(executor)
+        self.assertIsNone(self.successResultOf(fencing))
+        self.assertEqual((self.world.failures, service.admin.state().reasons), ([], (repair,)))
+        with capturedLogs() as events:
+            self.stop(service, executor)
+        self.assertEqual([event for event in events if "log_failure" in event], [])
+        disk.read_only = ()
+        self.assertTrue(self.start(journal_directories=("/j", "/k"))[0].engine)
+
+    def test_journal_that_must_not_be_read_only(self) -> None:
+        """A bookie that may not be read-only ends when its journal takes no writes."""
+        _, executor = self.start(disk_check_interval=1000, read_only_mode_enabled=False)
+        self.world.disk.read_only = ("/j",)
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual([failure.type for failure in self.world.failures], [NoWritableDirectoryError])
+
+    def test_index_directory(self) -> None:
+        """An index directory of its own that takes no writes, or is gone, makes the bookie read-only until it is back,
+        and is an obstacle of compactions."""
+        service, executor = self.start(disk_check_interval=1000, index_directories=("/i",))
+        assert service.engine is not None
+        collection = service.admin.background().collection
+        reason = "the index directory /i cannot be used"
+        for read_only, said in ((True, "its file system is read-only: what it has can be read"),
+                                (False, "[Errno 2] ENOENT: '/i/current'")):  # fmt: skip
+            self.world.disk.read_only = ("/i",) if read_only else ()
+            if not read_only:
+                self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path == "/i/current")
+            self.world.reactor.advance(1)
+            self.settle(executor)
+            self.assertEqual(service.admin.state().reasons, (reason,))
+            self.assertFalse(service.engine.bookie.mode.high_priority)
+            obstacle = f"/i/current: {said}; the entry logs whose index it has cannot be compacted"
+            self.assertEqual(collection().major.obstacles, (obstacle,))
+        self.world.disk.heal()
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual((service.admin.state().reasons, collection().major.obstacles), ((), ()))
+        self.assertTrue(service.engine.bookie.mode.high_priority)
+        self.assertEqual(self.world.failures, [])
 
     def test_lost_journal_directory(self) -> None:
         """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""

@@ -178,6 +178,24 @@ class JournalFilesTests(SynchronousTestCase):
         self.files.prepare()
         self.assertEqual(len(self.spares()), 1)
 
+    def test_nothing_is_prepared_on_a_read_only_disk(self) -> None:
+        """On a disk that takes no writes nothing is prepared, half a file is left alone, and later another is made."""
+        for number_of_steps in range(3):
+            self.setUp()
+            files = self.open(attrs.evolve(SMALL, preallocate=5000, fill_step=1024))
+            for _ in range(number_of_steps):
+                files.prepare()
+            self.disk.read_only = (DIRECTORY,)
+            before = self.spares()
+            self.assertEqual([files.prepare(), files.prepare(), self.spares()], [True, True, before])
+            self.assertRaises(OSError, files.begin_next)
+            self.disk.read_only = ()
+            for _ in until(files.prepare, 100):
+                pass
+            self.assertEqual(len(self.spares()), len(before) + 1)
+            file, _ = files.begin_next()
+            self.assertGreater(file.size(), 5000)
+
     def test_failed_release(self) -> None:
         """A release whose directory sync failed recycles nothing."""
         for _ in range(3):
