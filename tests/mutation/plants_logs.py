@@ -29,6 +29,12 @@ PLANTS = (
         "seconds >= STANDSTILL", "False", _SLOW_TESTS, where="LoopWatch._tick",
     ),
     Plant(
+        "clients are said to have waited though there was none", "bookie/requests/loop_watch.py",
+        "'the event loop answered nobody for {seconds:.1f} s, as it {why}'",
+        "'clients have waited for {seconds:.1f} s for the event loop, which {why}'", _SLOW_TESTS,
+        where="LoopWatch._tick",
+    ),
+    Plant(
         "restarts within the hour are counted", "http/console/history/kept_events.py",
         'event.get("is_change")', "False", ["tests.http.console.history.test_events"], where="key_of",
     ),

@@ -106,8 +106,10 @@ class LoopWatch:
             if seconds >= LONG_DELAY:
                 self.long.append(delay)
             if seconds >= STANDSTILL:
-                why = STOPPED if delay.is_stop else LOOP
-                self._log.warn("clients have waited for {seconds:.1f} s for {why}", seconds=seconds, why=why)
+                # say nothing of clients: perhaps there were none
+                text = "the event loop answered nobody for {seconds:.1f} s, as it {why}"
+                why = (STOPPED if delay.is_stop else LOOP).partition(", which ")[2]
+                self._log.warn(text, seconds=seconds, why=why)
         self._call = None
         self.start(self._period)
 

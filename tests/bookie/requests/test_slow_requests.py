@@ -253,15 +253,21 @@ class SlowRequestTests(SynchronousTestCase):
         self.assertEqual((watch.late_since(0.0), list(watch.long)), ((0.0, 0.0), []))
 
     def test_standstill(self) -> None:
-        """A delay of some seconds is a line of the log, whether or not a client noticed it; a shorter one is not."""
-        clock = Clock()
-        watch = LoopWatch(clock, lambda: 0.0)
-        watch.start()
-        self.addCleanup(watch.stop)
-        with capturedLogs() as events:
-            for seconds in (LONG_DELAY, STANDSTILL + 31.5):
-                clock.advance(PERIOD + seconds)
-        self.assertEqual([formatEvent(each) for each in events], [f"clients have waited for 36.5 s for {STOPPED}"])
+        """A delay of some seconds is a line of the log, which does not say that clients waited, as nobody knows whether
+        there were any; a shorter one is none."""
+        for worked, why in (
+            (0.0, "used no processor: it was stopped, or a system call did not return"),
+            (1.0, "was busy, or waited for a processor"),
+        ):  # fmt: skip
+            clock = Clock()
+            watch = LoopWatch(clock, lambda clock=clock, worked=worked: worked * clock.seconds())  # type: ignore[misc]
+            watch.start()
+            self.addCleanup(watch.stop)
+            with capturedLogs() as events:
+                for seconds in (LONG_DELAY, STANDSTILL + 31.5):
+                    clock.advance(PERIOD + seconds)
+            text = f"the event loop answered nobody for 36.5 s, as it {why}"
+            self.assertEqual([formatEvent(each) for each in events], [text])
 
     def test_waiting_for_a_processor(self) -> None:
         """Time in which the main thread was ready to run counts like CPU time, where the system counts it."""
