@@ -94,6 +94,15 @@ PLANTS = (
         where="BookiePages._disk_ledgers",
     ),
     Plant(
+        "a collection frees bytes on a disk that takes no writes", "http/console/bookie_pages.py",
+        "not prevented", "True", ["tests.http.console.test_bookie_pages"], where="BookiePages._disk_ledgers",
+    ),
+    Plant(
+        "a collection frees bytes though no checkpoint succeeds", "http/console/bookie_pages.py",
+        "each.startswith((FAILED, INDEX_DIRECTORY))", "False", ["tests.http.console.test_bookie_pages"],
+        where="_prevented",
+    ),
+    Plant(
         "a collection copies each log that has dead bytes", "http/console/bookie_pages.py",
         "not log.live or log.major or log.minor", "log.live < log.n_bytes", ["tests.http.console.test_bookie_pages"],
         where="BookiePages._freed_logs",

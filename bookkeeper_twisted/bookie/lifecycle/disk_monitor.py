@@ -23,6 +23,9 @@ from .store import StorePaths
 FEW_INODES = 1000
 """The log warns if a disk has fewer free inodes than this."""
 
+INDEX_DIRECTORY = "the index directory"
+"""Reasons for being read-only that begin with this text are those of an index directory that cannot be used."""
+
 READ_ONLY = "its file system is read-only: what it has can be read"
 REPLACED = "another file system is mounted there now, and the open files of the bookie are not on it"
 
@@ -104,7 +107,7 @@ class DiskState:
             (f"the ledger directory {path} cannot be used", current(path) in self.unusable) for path in paths.ledgers
         ]
         found += [
-            (f"the index directory {path} cannot be used", current(path) in self.unusable_indexes)
+            (f"{INDEX_DIRECTORY} {path} cannot be used", current(path) in self.unusable_indexes)
             for path in paths.index_only
         ]
         for path in paths.journals:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from ...bookie.admin import CollectionStatus, CompactionStatus, EntryLogSpace, IBookieAdmin
+from ...bookie.engine import FAILED
+from ...bookie.lifecycle.disk_monitor import INDEX_DIRECTORY
 from ...errors import IncorrectParameterError
 from ...storage.ledger_dirs import current
 from ..api import Answer, ApiRequest, json_answer
@@ -119,17 +121,20 @@ class BookiePages:
 
         The request has the path of the directory, and as ``after`` the id of the entry log after which to begin.  The
         JSON object of the answer has a member ``next``: the value of ``after`` for the next request, or null.  The
-        member ``freed`` has the bytes that are in entry logs whose dead bytes a collection with compaction frees, and
-        ``stays`` says how long dead bytes in the others stay.
+        member ``freed`` has the bytes of each ledger that are in entry logs whose dead bytes a collection with
+        compaction frees, and ``stays`` says how long dead bytes in the others stay.  While the directory or its index
+        cannot be written, nothing is freed.
         """
         directory, after = request.parameters.get("directory", ""), request.number("after", -1)
         work = self._admin.background()
-        if directory not in {current(usage.directory) for usage in await self._admin.disks()}:
+        reasons = {current(usage.directory): usage.reason for usage in await self._admin.disks()}
+        if directory not in reasons:
             raise IncorrectParameterError(f"{directory!r} is no ledger directory of this bookie")
         ids = sorted(log.log_id for log in await work.entry_logs(directory))
         chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
         if after < 0 or directory not in self._freed:
             self._freed[directory] = await self._freed_logs(directory)
+        prevented = _prevented(reasons[directory], self._admin.state().reasons)
         found, freed = Counter[int](), Counter[int]()
         for log_id in chosen:
             try:
@@ -137,7 +142,7 @@ class BookiePages:
             except IncorrectParameterError:
                 continue  # the garbage collection has deleted the log since the listing
             found.update(ledgers)
-            if log_id in self._freed[directory]:
+            if log_id in self._freed[directory] and not prevented:
                 freed.update(ledgers)
         left = [log_id for log_id in ids if chosen and log_id > chosen[-1]]
         return json_answer(
@@ -147,7 +152,7 @@ class BookiePages:
                 "next": chosen[-1] if left else None,
                 "ledgers": {str(ledger_id): n_bytes for ledger_id, n_bytes in found.items()},
                 "freed": {str(ledger_id): n_bytes for ledger_id, n_bytes in freed.items()},
-                "stays": _stays(work.collection()),
+                "stays": prevented or _stays(work.collection()),
             }
         )
 
@@ -157,6 +162,19 @@ class BookiePages:
         return frozenset(
             log.log_id for log in logs if log.directory == directory and (not log.live or log.major or log.minor)
         )
+
+
+def _prevented(reason: str, reasons: Sequence[str]) -> str:
+    """Return how long dead bytes stay in a directory where no collection frees any now; empty if one does.
+
+    :param reason: why the directory cannot be used; empty if it can.
+    :param reasons: why the bookie is read-only.  Nothing is freed before the deletions are durable in the index, which
+        takes a checkpoint.
+    """
+    if reason:
+        return f"until the directory can be used again: {reason}"
+    failed = [each for each in reasons if each.startswith((FAILED, INDEX_DIRECTORY))]
+    return f"until a checkpoint succeeds: {failed[0]}" if failed else ""
 
 
 def _stays(status: CollectionStatus) -> str:

@@ -199,6 +199,25 @@ class BookiePagesTests(BookieConsoleCase):
         found = self.json(f"disk_ledgers?directory={DIRECTORY}")
         self.assertEqual(found["stays"], "until their entry log has no live bytes, as compactions are switched off")
 
+    def test_nothing_is_freed(self) -> None:
+        """While the directory or an index takes no writes, or no checkpoint succeeds, no bytes are promised."""
+        self.admin.work.logs = {0: {7: 100, 8: 50}, 11: {8: 70}}
+        (usage,) = self.admin.usage
+        no_space, index = "a checkpoint found no space", "the index directory /i cannot be used"
+        failed, broken = "a checkpoint failed: /l: Read-only file system (errno 30)", "its file system is read-only"
+        for reason, reasons, stays in (
+            ("", (), ""), ("", (no_space,), ""),
+            (broken, (failed,), f"until the directory can be used again: {broken}"),
+            ("", (failed,), f"until a checkpoint succeeds: {failed}"),
+            ("", (no_space, index), f"until a checkpoint succeeds: {index}"),
+        ):  # fmt: skip
+            self.admin.usage, self.admin.other_reasons = (attrs.evolve(usage, reason=reason),), reasons
+            found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+            self.assertEqual(found["freed"], {} if stays else {"7": 100, "8": 120})
+            self.assertEqual(found["ledgers"], {"7": 100, "8": 120})
+            if stays:
+                self.assertEqual(found["stays"], stays)
+
     def test_other_directory_gone(self) -> None:
         """The ledgers of a directory are counted although another one is gone; of that one, the error is told."""
         gone = "[Errno 2] No such file or directory: '/gone/current'"
