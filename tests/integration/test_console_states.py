@@ -317,7 +317,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
         self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
         self.visit.wait(".unmeasured", "/d: the disk is silent; its numbers are of 2023-11-1")
-        self.visit.wait(".obstacle", "CANNOT RUN: a disk is full")
+        self.visit.wait(".obstacle", "IN THE WAY: a disk is full")
         self.visit.wait(".left-out", "/d: 1b.log: wrong digest")
         self.visit.wait("#deleted-ledgers", "3 are deleted in metadata (read 2023-11-1")
         self.visit.wait("#deleted-ledgers strong", "metadata cannot be read since 2023-11-1")

@@ -94,6 +94,11 @@ PLANTS = (
         where="BookiePages._disk_ledgers",
     ),
     Plant(
+        "a compaction that had nothing to do in a failed collection counts as one",
+        "bookie/maintenance/garbage_collector.py", "before = self._failures_before", "before = failures",
+        ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector._compact_as",
+    ),
+    Plant(
         "a collection frees bytes on a disk that takes no writes", "http/console/bookie_pages.py",
         "not prevented", "True", ["tests.http.console.test_bookie_pages"], where="BookiePages._disk_ledgers",
     ),

@@ -63,19 +63,19 @@ PLANTS = (
     ),
     Plant(
         "a compaction that failed counts as one", "bookie/maintenance/garbage_collector.py",
-        "failures == self.state.failures or self._work_done().compacted > compacted", "True",
+        "before == self.state.failures or self._work_done().compacted > compacted", "True",
         ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector._compact_as",
     ),
     Plant(
         "a directory that fails hides the compaction of the others", "bookie/maintenance/garbage_collector.py",
-        "failures == self.state.failures or self._work_done().compacted > compacted",
-        "failures == self.state.failures",
+        "before == self.state.failures or self._work_done().compacted > compacted",
+        "before == self.state.failures",
         ["tests.bookie.maintenance.test_garbage_collector"], where="GarbageCollector._compact_as",
     ),
     Plant(
         "a compaction that was cancelled counts as one", "bookie/maintenance/garbage_collector.py",
-        "not self._cancelled and (failures == self.state.failures or self._work_done().compacted > compacted)",
-        "failures == self.state.failures or self._work_done().compacted > compacted", _SUSPENDED,
+        "not self._cancelled and (before == self.state.failures or self._work_done().compacted > compacted)",
+        "before == self.state.failures or self._work_done().compacted > compacted", _SUSPENDED,
         where="GarbageCollector._compact_as",
     ),
     Plant(

@@ -117,6 +117,7 @@ class GarbageCollector:
         self._waiting: _Request | None = None
         self._disk_stops_major = self._disk_stops_minor = ""
         self._cancelled = False
+        self._failures_before = 0  # the present garbage collection
         self._stopped = True
         self._reported: set[tuple[object, ...]] = set()
         metrics.watch(self._done, self._left, self._eta)
@@ -267,6 +268,7 @@ class GarbageCollector:
         self.state.forced = request.forced
         self.state.runs += 1
         failures, before, self._cancelled = self.state.failures, self._work_done(), False
+        self._failures_before = failures
         try:
             compaction = await self._collect(request)
             if request.results:  # an operator wants to know; a full disk forces runs again and again
@@ -389,7 +391,8 @@ class GarbageCollector:
     async def _compact_as(self, phase: str, kind: CompactionKind) -> bool:
         """Compact the directories of each disk one after the other; compact different disks at the same time.
 
-        :returns: False if it was cancelled, or if a directory failed and no entry log was compacted.
+        :returns: False if it was cancelled, or if something failed in this garbage collection, such as the deletion of
+            ledgers before, and no entry log was compacted.
         """
         began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures, compacted = self.state.failures, self._work_done().compacted
@@ -420,7 +423,8 @@ class GarbageCollector:
             self._log.info("{phase}: {copied:,} bytes were copied{end}", phase=phase, copied=copied, end=end)
         await self._collect_logs()
         self._metrics.reclaimed_by_compaction.value += max(self._freed() - freed - copied, 0)
-        return not self._cancelled and (failures == self.state.failures or self._work_done().compacted > compacted)
+        before = self._failures_before
+        return not self._cancelled and (before == self.state.failures or self._work_done().compacted > compacted)
 
     def _freed(self) -> int:
         return sum(logs.freed for logs in self._logs)

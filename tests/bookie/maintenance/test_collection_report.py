@@ -104,3 +104,13 @@ class CountTests(CollectorCase):
         self.assertEqual(self.counts, (2, 0, 0))
         self.wait(100)
         self.assertEqual(self.counts, (3, 0, 1))
+
+    def test_failed_before(self) -> None:
+        """A compaction that had nothing to do in a collection that failed before is none, and none that has ended."""
+        self.life.collect()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "list", times=1)
+        for minors in (0, 1):
+            self.collector.force(major=False, minor=True)
+            self.life.drain()
+            self.assertEqual((self.state.failures, self.counts), (1, (2 + minors, 1, minors)))
+            self.assertEqual(self.state.ended_minor is not None, bool(minors))

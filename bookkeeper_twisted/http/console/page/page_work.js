@@ -317,7 +317,7 @@ export const logs = {
       const gain = (each) =>
         `would free ${bytes(each.freed)} of ${count(each.logs)} logs and copy ${bytes(each.copied)}`;
       const obstacles = (each) =>
-        each.obstacles.map((reason) => h("strong", { class: "warn obstacle" }, ` CANNOT RUN: ${reason}`));
+        each.obstacles.map((reason) => h("strong", { class: "warn obstacle" }, ` IN THE WAY: ${reason}`));
       place.replaceChildren(
         ...unmeasured.map(notMeasured),
         facts([
