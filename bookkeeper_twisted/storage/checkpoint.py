@@ -50,7 +50,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
-        # for each directory: the ledgers whose deletion was committed although the disk had no space for the entries
+        # for each directory: the ledgers whose deletion was committed, even if the directory could not be written
         self._gone: list[set[int]] = [set() for _ in directories]
         self._log_marks_moved = False
         for row in states.take_dirty():
@@ -67,7 +67,7 @@ class Checkpoint:
     def write(self, directory: int) -> None:
         rows, deleted = self._rows[directory], self._deleted[directory]
         try:
-            self._directories[directory].write(rows, deleted)
+            self._directories[directory].write(rows, deleted, self._gone[directory])
         except NoWritableDirectoryError:
             self._directories[directory].make_room(rows, deleted, self._gone[directory])
             raise

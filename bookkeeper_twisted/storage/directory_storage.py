@@ -24,34 +24,18 @@ from .cache.write_cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .files.space_reserve import SpaceReserve
-from .index.looked_up import FoundRows, LookedUpRows
+from .index.looked_up import FoundRows, LastSearches, LookedUpRows
 from .index.recent_index import RecentIndex
 from .index.rows import packed_where_many
 from .index.scattered import Lookup
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .mixed_rows import MOST_APART
 from .rebuild import Rebuilt
+from .uncommitted import NOT_TAKEN, UncommittedEntries
 
 _MOST_FOUND = 64
 """Maximum number of results of searches in the index that wait for the reactor thread.
 
 A result is the index rows that a search on a read thread found.  The reactor thread adds these rows to ``looked_up``.
-"""
-
-_ROWS_AHEAD = 2048
-"""Maximum number of index rows that one search reads.  A separate search for each row would cost two thread switches
-(100 us).
-"""
-
-_NEAR = 2048
-"""A ledger is probably read in order if a search begins at most this many entries after the end of the last search.
-
-The search then also reads the index rows that follow.  Searches rarely begin exactly at the next entry, because
-several read threads serve one client.
-"""
-
-_MOST_AHEAD = 64
-"""Maximum number of ledgers for which the index rows of the last search are remembered, for clients that read in order.
 """
 
 _MOST_ID = 2**63 - 1
@@ -77,6 +61,7 @@ class DirectoryStorage:
     :ivar path: path of the directory, ending in ``current``.
     :ivar active: the write cache to which entries are added.
     :ivar flushing: the write cache that a checkpoint writes out; empty between checkpoints.
+    :ivar uncommitted: entries of the write caches that are in entry logs already; None unless an index commit failed.
     :ivar recent: the index rows of the newest flushes, in memory.
     :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
@@ -110,19 +95,25 @@ class DirectoryStorage:
         self.is_marking = False
         self.active = WriteCache()
         self.flushing = WriteCache()
+        self.uncommitted: UncommittedEntries | None = None
+        # after a failed flush that has committed uncommitted entries: the entries that it has not written
+        self._rest: WriteCache | None = None
+        self._forgotten: set[int] = set()  # the ledgers that were deleted since the last swap
         self.entries = 0
         # counts the changes of the index after which rows that an earlier search found may be wrong: flushes,
         # compactions and deletions of ledgers
         self._n_written = 0
         self._found: deque[tuple[int, FoundRows]] = deque(maxlen=_MOST_FOUND)
-        # by ledger: the rows that the last search of the index for this ledger found, and _n_written at that time
-        self._rows: dict[int, tuple[int, FoundRows]] = {}
+        self._searches = LastSearches(index)
 
     # -- reactor thread --
 
     def add(self, entries: Entries) -> None:
         """Add ``entries`` to the active write cache; drop cached index rows that refer to older copies."""
         self.active.add(entries)
+        left = self.uncommitted  # read it once: the flush thread may assign None
+        if left is not None:
+            left.later.add(entries)
         if self.looked_up:
             for ledger_id, first, last in entries.spans():
                 self.looked_up.discard(ledger_id, first, last)
@@ -221,6 +212,10 @@ class DirectoryStorage:
         """Drop the deleted ledger ``ledger_id`` from memory; the next checkpoint deletes its stored index rows."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
+        self._forgotten.add(ledger_id)
+        left = self.uncommitted
+        if left is not None:
+            left.forget(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
         # so that add_looked_up_rows() does not cache rows that a search in progress finds for this ledger
         self._n_written += 1
@@ -242,18 +237,28 @@ class DirectoryStorage:
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
+        self._forgotten = set()
+        left = self.uncommitted
+        if left is not None:
+            left.swap()
 
     def written(self) -> None:
         """Replace the flushing write cache by an empty one, after a successful flush."""
-        self.active.outgoing, self.flushing = self.flushing, WriteCache()
+        self.active.outgoing, self.flushing, self._rest = self.flushing, WriteCache(), None
         self._n_written += 1
 
     def not_written(self) -> None:
         """End a failed flush: merge the two write caches, and keep the newest copy of each entry.
 
         So the next checkpoint also writes the entries of the failed flush, before it moves the log marks of the
-        journals.
+        journals.  Entries whose rows the flush has committed nevertheless leave the caches.
         """
+        if self._rest is not None:
+            self.flushing, self._rest = self._rest, None
+            self._n_written += 1
+        left = self.uncommitted
+        if left is not None:
+            left.not_written(self.active, self._forgotten)
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
 
@@ -268,28 +273,62 @@ class DirectoryStorage:
         finally:
             self.is_marking = False
 
-    def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
+    def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = (), done: set[int] | None = None) -> None:
         """Write the flushing cache to entry logs, sync these, then commit index rows, ledger states and deletions.
+
+        Entries that an earlier flush has written already are not written again: only their index rows are committed,
+        and nothing is written before the index takes these.
 
         :param ledgers: the ledger states.
         :param deleted: ids of ledgers whose stored index rows are deleted.  This flush may have entries of these
             ledgers that were written after the deletion; these entries stay.
-        :raises StorageError: the flush failed; none of its entries counts as written.
+        :param done: a set to which the ids in ``deleted`` are added as soon as their deletion is durable; the set is
+            correct even if the flush fails.
+        :raises StorageError: the flush failed; :meth:`not_written` keeps what it has not made durable.
         """
-        batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
+        entries, batch = self.flushing, IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
+        left = self.uncommitted
+        if left is not None and left.taken is not None:
+            self._commit(left.batch(ledgers, list(deleted)), left.count)
+            # a later deletion would also delete the rows just committed, of a ledger that was created again
+            (done if done is not None else set()).update(deleted)
+            self.uncommitted, self._rest = None, left.taken
+            entries, batch = left.taken, IndexBatch()
         try:
             if self.reserve is not None:
-                self.reserve.check(self.flushing.bytes)
-            self._append(batch)
+                self.reserve.check(entries.bytes)
+            self._append(entries, batch)
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
         # commit after the sync: index rows must not refer to bytes that a power cut can lose
+        try:
+            self._commit(batch, entries.count)
+        except StorageError:
+            if batch.runs or batch.mixed:
+                self.uncommitted = UncommittedEntries(batch, entries.count)
+            raise
+
+    def _commit(self, batch: IndexBatch, n_entries: int) -> None:
         if batch:
             self.index.commit(batch)
-        self.recent.discard_ledgers(deleted)
+        self.recent.discard_ledgers(batch.deleted_ledgers)
         self.recent.add(batch.runs, batch.mixed)
-        self.entries += self.flushing.count
+        self.entries += n_entries
+
+    def reserve_logs(self, count: int) -> list[int]:
+        """Reserve ids for the logs of a compaction, which :meth:`.EntryLogWriter.reserve` explains.
+
+        The logs of uncommitted entries have lower ids, so a rebuild of the index would prefer the compaction's copies.
+
+        :param count: number of ids.
+        :raises StorageError: the index has not taken the rows of written entries yet.
+        """
+        if self.uncommitted is not None:
+            if self.index_path:
+                raise StorageError(f"{self.index_path}: {NOT_TAKEN}")
+            self.uncommitted = None  # on a full disk, a compaction may be what makes room; then all is written again
+        return self.log.reserve(count)
 
     def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
         """On a full disk, commit only the deletions of ledgers, so that garbage collection can delete entry logs.
@@ -308,6 +347,7 @@ class DirectoryStorage:
         # to find out whether it can be deleted.
         with suppress(OSError):
             self.log.close()
+        deleted = [ledger_id for ledger_id in deleted if ledger_id not in done]
         try:
             self._delete(ledgers, deleted, done)
         except NoWritableDirectoryError:
@@ -349,8 +389,8 @@ class DirectoryStorage:
         except OSError as e:
             raise storage_error(e, self.path) from e
 
-    def _append(self, batch: IndexBatch) -> None:
-        """Append the entries of the flushing cache to entry logs; add their index rows to ``batch``."""
+    def _append(self, entries: WriteCache, batch: IndexBatch) -> None:
+        """Append ``entries`` to entry logs; add their index rows to ``batch``."""
 
         def of_run(run: EntryRun) -> None:
             batch.runs += self.log.append(run)
@@ -360,7 +400,7 @@ class DirectoryStorage:
             batch.runs += rows
             batch.mixed += packed
 
-        for part in self.flushing.parts():
+        for part in entries.parts():
             part.dispatch(of_run, of_singles)
         batch.runs, short = packed_where_many(batch.runs)
         batch.mixed += short
@@ -369,7 +409,6 @@ class DirectoryStorage:
         """Return, for each entry log, the number and the total size of its live entries; set :attr:`entries`.
 
         Called on the maintenance thread.
-
 
         An entry is live if an index row refers to it; see :meth:`~.interfaces.IRunIndex.live`.
 
@@ -396,7 +435,7 @@ class DirectoryStorage:
 
         See :meth:`~.interfaces.ILedgerStorage.load` for parameters and errors.
         """
-        row = self.recent.find(ledger_id, entry_id) or self._ahead(ledger_id, entry_id)
+        row = self.recent.find(ledger_id, entry_id) or self._searches.find(ledger_id, entry_id, self._n_written)
         if row is None:
             row = self._look_up(ledger_id, entry_id)
         while row is not None:
@@ -413,55 +452,10 @@ class DirectoryStorage:
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Look up the index row of an entry; also cache the next rows if a reader will probably need them."""
         n_written = self._n_written
-        row = self.index.find(ledger_id, entry_id)
-        if row is None:
-            return None
-        found = self._rows_ahead(row)
-        self._found.append((n_written, found))
-        before = self._last_rows(ledger_id)
-        # Do not replace the remembered rows if they begin shortly after this entry: they probably belong to another
-        # client, which is ahead of this one in the ledger and still needs them.
-        is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
-        if row.last - row.first < MOST_APART and is_onward:
-            self._rows[ledger_id] = n_written, found
+        row, found = self._searches.search(ledger_id, entry_id, n_written)
+        if found is not None:
+            self._found.append((n_written, found))
         return row
-
-    def _last_rows(self, ledger_id: int) -> FoundRows | None:
-        """Return the index rows that the last search in a ledger found, or None; the rows may be out of date.
-
-        They are remembered only if the rows of the ledger have few entries, because its readers then need many rows.
-        """
-        known = self._rows.get(ledger_id)
-        return known[1] if known is not None else None
-
-    def _ahead(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return an entry's index row from the rows that the last search in its ledger found.
-
-        Return None if these rows do not contain the entry, or may have changed since the search.
-        """
-        known = self._rows.get(ledger_id)
-        return known[1].find(entry_id) if known is not None and known[0] == self._n_written else None
-
-    def _rows_ahead(self, row: IndexRow) -> FoundRows:
-        """Return an index row and, if a client probably reads the ledger in order, the next index rows of the ledger.
-
-        A client probably reads in order if the last search in this ledger ended shortly before this row.  If the rows
-        that this search found have few entries, the client soon needs the next rows, too, and a separate search for
-        each of them would be slow.
-
-        Rows have few entries if clients write to many ledgers in turn, or if the ledger is striped, so that this bookie
-        has only, say, every third entry.
-        """
-        if len(self._rows) >= _MOST_AHEAD:
-            self._rows.clear()
-        before = self._last_rows(row.ledger_id)
-        if before is not None and 0 < row.first - before.last <= _NEAR:
-            # the next rows are only read ahead: if they cannot be read, return the row of the wanted entry alone
-            with suppress(StorageError):
-                found = FoundRows(row.ledger_id, self.index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
-                if found.find(row.first) == row:
-                    return found
-        return FoundRows(row.ledger_id, [row])
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return (first id, last id) of each range of consecutive entries of a ledger, ascending.

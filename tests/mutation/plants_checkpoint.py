@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _CHECKPOINT = ["tests.storage.test_checkpoint", "tests.bookie.test_checkpointer"]
+_UNCOMMITTED = ["tests.storage.test_uncommitted"]
 _REBUILD = ["tests.storage.test_rebuild"]
 _FULL = ["tests.storage.files.test_space_reserve"]
 _FULL_LIVES = ["tests.bookie.maintenance.test_full_disk_lives"]
@@ -12,6 +13,39 @@ _CONTRACT = ["tests.storage.index.test_run_index.SqliteContractTests"]
 _INDEX_FILES = ["tests.storage.apache.test_index_files"]
 
 PLANTS = (
+    Plant(
+        "a retry writes entries again that are in entry logs already", "storage/directory_storage.py",
+        "left is not None and left.taken is not None", "False", _UNCOMMITTED, where="DirectoryStorage.write",
+    ),
+    Plant(
+        "a deletion that was committed with refused rows is committed again", "storage/directory_storage.py",
+        "(done if done is not None else set()).update(deleted)", "", _UNCOMMITTED, where="DirectoryStorage.write",
+    ),
+    Plant(
+        "entries whose rows were committed at last stay in memory", "storage/directory_storage.py",
+        "self.flushing, self._rest = self._rest, None", "self._rest = None", _UNCOMMITTED,
+        where="DirectoryStorage.not_written",
+    ),
+    Plant(
+        "a compaction gets higher log ids than refused rows", "storage/directory_storage.py",
+        "self.uncommitted is not None", "False", _UNCOMMITTED, where="DirectoryStorage.reserve_logs",
+    ),
+    Plant(
+        "refused rows of a ledger that was deleted since are committed", "storage/uncommitted.py",
+        "self._forgotten.add(ledger_id)", "", _UNCOMMITTED, where="UncommittedEntries.forget",
+    ),
+    Plant(
+        "refused rows of a ledger that was deleted during their flush are committed", "storage/uncommitted.py",
+        "self._forgotten |= forgotten", "", _UNCOMMITTED, where="UncommittedEntries.not_written",
+    ),
+    Plant(
+        "entries that came during a failed retry are not written", "storage/uncommitted.py",
+        "self.taken.absorb(self.later)", "", _UNCOMMITTED, where="UncommittedEntries.not_written",
+    ),
+    Plant(
+        "logs of refused rows are deleted", "storage/maintenance/log_space.py",
+        "left.log_ids if left is not None else ()", "()", _UNCOMMITTED, where="LogSpace.sealed_logs",
+    ),
     Plant(
         "the log does not say how much space a checkpoint needs", "bookie/checkpointer.py",
         "isinstance(each, ReserveShortageError)", "False", ["tests.bookie.test_checkpointer"], where="described",
@@ -154,8 +188,9 @@ PLANTS = (
     ),
     Plant(
         "a directory that failed counts as written", "storage/checkpoint.py",
-        "self._directories[directory].write(rows, deleted)",
-        "self._written.add(directory)\nself._directories[directory].write(rows, deleted)", _CHECKPOINT,
+        "self._directories[directory].write(rows, deleted, self._gone[directory])",
+        "self._written.add(directory)\nself._directories[directory].write(rows, deleted, self._gone[directory])",
+        _CHECKPOINT,
         where="Checkpoint.write",
     ),
     Plant(

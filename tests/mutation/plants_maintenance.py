@@ -440,8 +440,7 @@ PLANTS = (
     ),
     Plant(
         "the log that is written to counts as sealed", "storage/maintenance/log_space.py",
-        "[log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]",
-        "[log_id for log_id in entry_log_ids(self._fs, self.directory.path) ]",
+        "self.directory.log.active_log_id", "None",
         ["tests.storage.maintenance.test_log_space"], where="LogSpace.sealed_logs",
     ),
     Plant(

@@ -141,17 +141,17 @@ PLANTS = (
     Plant(
         "a compaction takes ids for logs after it has read the rows of their entries",
         "bookie/maintenance/compactor.py",
-        "return False", "log_ids = await directory.in_flush_thread(directory.storage.log.reserve, n_targets)", _REBUILT,
-        where="Compactor._compact",
+        "return False", "log_ids = await directory.in_flush_thread(directory.storage.reserve_logs, n_targets)",
+        _REBUILT, where="Compactor._compact",
     ),
     Plant(
         "rows that were looked up outlive newer copies", "storage/directory_storage.py",
         "self.looked_up.discard(ledger_id, first, last)", "pass", _LIVES, where="DirectoryStorage.add",
     ),
     Plant(
-        "rows that the read thread looked up together outlive newer copies", "storage/directory_storage.py",
-        "known is not None and known[0] == self._n_written", "known is not None", _LIVES,
-        where="DirectoryStorage._ahead",
+        "rows that the read thread looked up together outlive newer copies", _LOOKED_UP,
+        "known is not None and known[0] == n_written", "known is not None", _LIVES,
+        where="LastSearches.find",
     ),
     Plant(
         "a row outlives a newer copy of its last entries", _LOOKED_UP,

@@ -334,19 +334,19 @@ PLANTS = (
         "block.last[:8] != key[:8]", "False", _PACKED, where="StoredBlocks.rows_ahead",
     ),
     Plant(
-        "rows of a striped ledger are looked up one by one", "storage/directory_storage.py",
+        "rows of a striped ledger are looked up one by one", "storage/index/looked_up.py",
         "0 < row.first - before.last <= _NEAR", "row.first - before.last == 1",
-        ["tests.storage.test_directory_storage"], where="DirectoryStorage._rows_ahead",
+        ["tests.storage.test_directory_storage"], where="LastSearches._rows_ahead",
     ),
     Plant(
-        "an entry that is not there costs a look-up of all rows behind it", "storage/directory_storage.py",
+        "an entry that is not there costs a look-up of all rows behind it", "storage/index/looked_up.py",
         "if row is None: ...\nfound = self._rows_ahead(row)",
         "found = self._rows_ahead(row or IndexRow(ledger_id, entry_id, entry_id, 0, 0, 0))\nif row is None: ...",
-        ["tests.storage.test_directory_storage"], where="DirectoryStorage._look_up",
+        ["tests.storage.test_directory_storage"], where="LastSearches.search",
     ),
     Plant(
-        "a look-up of an entry before the last ones ends what was looked up together", "storage/directory_storage.py",
+        "a look-up of an entry before the last ones ends what was looked up together", "storage/index/looked_up.py",
         "row.last - row.first < MOST_APART and is_onward", "row.last - row.first < MOST_APART",
-        ["tests.storage.test_directory_storage"], where="DirectoryStorage._look_up",
+        ["tests.storage.test_directory_storage"], where="LastSearches.search",
     ),
 )  # fmt: skip

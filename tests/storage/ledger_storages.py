@@ -120,7 +120,7 @@ def _compact_directory(
     rows = _live_rows(disk, directory, sources, queue) if sources else deque[VerifiedRow]()
     moved: list[IndexRow] = []
     if rows:
-        (log_id,) = directory.log.reserve()
+        (log_id,) = directory.reserve_logs(1)
         copy = LogCopy(disk, directory, log_id, queue)
         copy.write(rows)
         moved = copy.finish()

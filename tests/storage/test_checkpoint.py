@@ -1,5 +1,6 @@
 """Checkpoints: order, failures at every operation, power cuts at every operation."""
 
+import contextlib
 import errno
 from collections.abc import Callable, Sequence
 
@@ -296,6 +297,27 @@ class CrashTests(SynchronousTestCase):
     def test_power_cuts(self) -> None:
         """Whatever survives, each directory's log mark names a checkpoint whose data is all there (S7, S9)."""
         report = enumerate_crashes(self._work, self._recover, seed=1)
+        self.assertEqual(report.violations[:1], [])
+        self.assertGreater(report.states, 200)
+
+    def test_power_cuts_while_rows_are_refused(self) -> None:
+        """The same where each commit of an index fails twice before it succeeds, so that its rows wait in memory."""
+
+        def work(disk: SimDisk, facts: Facts) -> None:
+            make_directories(disk)
+            refused = Work(disk, facts.append, facts.append)
+            for number, step in enumerate(refused.steps()):
+                disk.heal()
+                if number % 3:
+                    disk.fail(errno.EIO, when=lambda op: op.name == "commit", times=2)
+                for _ in range(2):
+                    with contextlib.suppress(StorageError):
+                        step()
+            disk.heal()
+            for _ in range(2):
+                refused.checkpoint()
+
+        report = enumerate_crashes(work, self._recover, seed=1)
         self.assertEqual(report.violations[:1], [])
         self.assertGreater(report.states, 200)
 

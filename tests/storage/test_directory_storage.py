@@ -9,11 +9,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.entries.mixed_runs import MixedRun
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
-from bookkeeper_twisted.storage import directory_storage
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
-from bookkeeper_twisted.storage.index import rows
+from bookkeeper_twisted.storage.index import looked_up, rows
 from bookkeeper_twisted.storage.index.recent_blocks import LedgerBlocks
 from bookkeeper_twisted.storage.index.recent_index import RecentIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow
@@ -224,7 +223,7 @@ class DirectoryTests(SynchronousTestCase):
     def test_rows_ahead_of_a_striped_ledger(self) -> None:
         """Where this bookie has every third entry of a ledger, its rows are looked up together, too."""
         self.directory.recent = RecentIndex(0)
-        self.patch(directory_storage, "_ROWS_AHEAD", 32)
+        self.patch(looked_up, "_ROWS_AHEAD", 32)
         entry_ids = range(0, 120, 3)
         for entry_id in entry_ids:
             self.take_turns(range(entry_id, entry_id + 1), range(7, 9))

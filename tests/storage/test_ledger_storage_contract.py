@@ -22,7 +22,7 @@ from bookkeeper_twisted.storage.interfaces import (
     JournalPosition,
 )
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
-from bookkeeper_twisted.testing.contracts import ledger_storage_contract
+from bookkeeper_twisted.testing.contracts import ledger_storage_contract, storage_life
 from bookkeeper_twisted.testing.contracts.storage_life import ENTRIES
 
 from ..simulated_disk.sim_disk import SimDisk
@@ -125,6 +125,18 @@ class LedgerStorageTests(ledger_storage_contract.LedgerStorageContract):
 
     def log_marks(self) -> tuple[JournalPosition, ...]:
         return self.written.written[-1]
+
+
+class RefusedRowsTests(LedgerStorageTests):
+    """The contract on one whose index often takes no rows: what is in entry logs already is not written again."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.patch(storage_life, "_STEPS", {**storage_life._STEPS, "fail": 6, "forget": 3})
+
+    def fail_when_told(self) -> None:
+        """Have commits of the indexes fail while :attr:`failing`; on a full disk, each of them by turns."""
+        self.disk.fail(errno.EIO, when=lambda op: self.failing and op.name == "commit", times=1 << 30)
 
 
 class PageCacheTests(LedgerStorageTests):

@@ -209,7 +209,7 @@ class Compactor:
         # Reserve the ids of the new logs before the first index row is read.  If a client adds an entry again during
         # the compaction, the entry is stored in a log with a higher id than the compaction's copy.  So a rebuild of the
         # index, which prefers the log with the highest id, finds the client's entry.
-        log_ids = await directory.in_flush_thread(directory.storage.log.reserve, n_targets)
+        log_ids = await directory.in_flush_thread(directory.storage.reserve_logs, n_targets)
         # the new log that is being written; it is not durable yet, and no index row refers to it
         copy: LogCopy | None = None
         # Fires when the index rows of the previous new log are committed; the next new log is written meanwhile.

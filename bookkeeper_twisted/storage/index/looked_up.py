@@ -8,9 +8,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain
 
-from ..interfaces import IndexRow
+from ...errors import StorageError
+from ..interfaces import IndexRow, IRunIndex
+from ..mixed_rows import MOST_APART
 from .blocks import ROW_BYTES, firsts_of, last_of, pack_row, row_of_packed, unpack_rows
 from .recent_rows import cost_of
 from .rows import can_be_packed
@@ -23,6 +26,22 @@ space for growth.
 """
 
 _LEDGER_COST = 800
+
+_ROWS_AHEAD = 2048
+"""Maximum number of index rows that one search reads.  A separate search for each row would cost two thread switches
+(100 us).
+"""
+
+_NEAR = 2048
+"""A ledger is probably read in order if a search begins at most this many entries after the end of the last search.
+
+The search then also reads the index rows that follow.  Searches rarely begin exactly at the next entry, because
+several read threads serve one client.
+"""
+
+_MOST_AHEAD = 64
+"""Maximum number of ledgers for which the index rows of the last search are remembered, for clients that read in order.
+"""
 
 
 class FoundRows:
@@ -194,6 +213,76 @@ class LookedUpRows:
             self.cost += held.cost
         else:
             del self._ledgers[ledger_id]
+
+
+class LastSearches:
+    """The index rows that the last search in each ledger found, for clients that read in order.
+
+    Rows have few entries if clients write to many ledgers in turn, or if the ledger is striped, so that this bookie
+    has only, say, every third entry.  Readers of such a ledger need many rows, so one search reads several of them.
+    Read threads call the methods.
+
+    :param index: the index that is searched.
+    """
+
+    def __init__(self, index: IRunIndex) -> None:
+        self._index = index
+        # by ledger: the rows that the last search in this ledger found, and the number of changes before it
+        self._rows: dict[int, tuple[int, FoundRows]] = {}
+
+    def find(self, ledger_id: int, entry_id: int, n_written: int) -> IndexRow | None:
+        """Return an entry's index row from the rows that the last search in its ledger found.
+
+        Return None if these rows do not contain the entry, or may have changed since the search.
+
+        :param n_written: the number of changes after which rows that an earlier search found may be wrong.
+        """
+        known = self._rows.get(ledger_id)
+        return known[1].find(entry_id) if known is not None and known[0] == n_written else None
+
+    def search(self, ledger_id: int, entry_id: int, n_written: int) -> tuple[IndexRow | None, FoundRows | None]:
+        """Search for the index row of an entry, and for the next rows if a reader will probably need them.
+
+        :param n_written: see :meth:`find`.
+        :returns: the row, and all rows that were found; None and None if the index has no such entry.
+        """
+        row = self._index.find(ledger_id, entry_id)
+        if row is None:
+            return None, None
+        found = self._rows_ahead(row)
+        before = self._last_rows(ledger_id)
+        # Do not replace the remembered rows if they begin shortly after this entry: they probably belong to another
+        # client, which is ahead of this one in the ledger and still needs them.
+        is_onward = before is None or not 0 < before.first - entry_id <= _NEAR
+        if row.last - row.first < MOST_APART and is_onward:
+            self._rows[ledger_id] = n_written, found
+        return row, found
+
+    def _last_rows(self, ledger_id: int) -> FoundRows | None:
+        """Return the index rows that the last search in a ledger found, or None; the rows may be out of date.
+
+        They are remembered only if the rows of the ledger have few entries, because its readers then need many rows.
+        """
+        known = self._rows.get(ledger_id)
+        return known[1] if known is not None else None
+
+    def _rows_ahead(self, row: IndexRow) -> FoundRows:
+        """Return an index row and, if a client probably reads the ledger in order, the next index rows of the ledger.
+
+        A client probably reads in order if the last search in this ledger ended shortly before this row.  If the rows
+        that this search found have few entries, the client soon needs the next rows, too, and a separate search for
+        each of them would be slow.
+        """
+        if len(self._rows) >= _MOST_AHEAD:
+            self._rows.clear()
+        before = self._last_rows(row.ledger_id)
+        if before is not None and 0 < row.first - before.last <= _NEAR:
+            # the next rows are only read ahead: if they cannot be read, return the row of the wanted entry alone
+            with suppress(StorageError):
+                found = FoundRows(row.ledger_id, self._index.rows_ahead(row.ledger_id, row.first, _ROWS_AHEAD))
+                if found.find(row.first) == row:
+                    return found
+        return FoundRows(row.ledger_id, [row])
 
 
 def _first(row: IndexRow) -> int:

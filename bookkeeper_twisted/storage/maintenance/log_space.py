@@ -37,11 +37,14 @@ class LogSpace:
     def sealed_logs(self) -> list[int]:
         """Return the ids of all sealed (completed) logs; all index rows that refer to these logs are committed already.
 
+        So logs with entries whose rows the index has refused are not among them.
+
         Called on the flush thread.  Checkpoints write logs and commit index rows on the same thread, so no checkpoint
         is in progress during the call.
         """
-        active = self.directory.log.active_log_id
-        return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
+        left = self.directory.uncommitted
+        needed = {self.directory.log.active_log_id, *(left.log_ids if left is not None else ())}
+        return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id not in needed]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
         """Return the size and live bytes of each completed log in ``log_ids``.  Called on a maintenance thread.
