@@ -139,7 +139,8 @@ class Checkpointer:
         failures = await self._write(checkpoint)
         self.times.end()
         self._log_change(failures)
-        failure = failures[0].value if failures else None
+        # of several, a failed disk comes first: that another disk is full, its own check tells
+        failure = min([each.value for each in failures], key=is_disk_full, default=None)
         checkpoint.finish()
         series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
         series.record((self._clock.seconds() - began) * 1000)
@@ -255,14 +256,28 @@ def is_out_of_files(error: BaseException | None) -> bool:
 def cause_of(error: BaseException | None) -> str:
     """Return what the operating system, or SQLite, said to an ``error`` of the storage; empty if neither said anything.
 
-    Of a path, the text has only the ledger directory, so that it is the same for all errors of a disk.
+    Of a path, the text has only the ledger or index directory, so that it is the same for all errors of a disk.
     """
+    directory = directory_of(error)
+    where = f"{directory}: " if directory else ""
     for each in _with_causes(error):
         if isinstance(each, OSError) and each.strerror:
-            directory = str(each.filename or "").rpartition("/current")[0]
-            return f"{directory + ': ' if directory else ''}{each.strerror} (errno {each.errno})"
+            return f"{where}{each.strerror} (errno {each.errno})"
         if name := getattr(each, "sqlite_errorname", ""):
-            return f"{each} ({name})"
+            return f"{where}{each} ({name})"
+    return ""
+
+
+def directory_of(error: BaseException | None) -> str:
+    """Return the ledger or index directory to which an ``error`` of the storage refers; empty if it is not known.
+
+    The error of an operation on a file has the path of the file, and that of an index begins with it.
+    """
+    for each in _with_causes(error):
+        path = str(each.filename or "") if isinstance(each, OSError) else str(each)
+        directory = path.rpartition("/current")[0]
+        if directory.startswith("/"):
+            return directory
     return ""
 
 

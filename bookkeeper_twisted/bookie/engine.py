@@ -31,7 +31,15 @@ from ..tracing.interfaces import ITracer
 from ..tracing.records import TraceRecords
 from .bookie import Bookie, BookieOptions
 from .checkpoint_times import VERY_LONG
-from .checkpointer import Checkpointer, LastCheckpoint, cause_of, is_disk_full, is_out_of_files, is_out_of_inodes
+from .checkpointer import (
+    Checkpointer,
+    LastCheckpoint,
+    cause_of,
+    directory_of,
+    is_disk_full,
+    is_out_of_files,
+    is_out_of_inodes,
+)
 from .group_commit import SYNC, CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
@@ -43,6 +51,8 @@ from .requests.traces import RequestTraces, WrittenGroup
 T = TypeVar("T")
 
 NO_SPACE = "a checkpoint found no space"
+"""The reason for being read-only after a checkpoint has found no space; the directory follows, if it is known."""
+
 FAILED = "a checkpoint failed"
 """The reason for being read-only after a checkpoint has failed for another reason than disk space.
 
@@ -57,7 +67,7 @@ def checkpoint_reasons(reasons: Iterable[str], present: str) -> list[str]:
 
     :param present: the reason that the last checkpoint gives; empty if it succeeded.
     """
-    before = [each for each in reasons if each in (NO_SPACE, NO_INODES) or each.startswith(FAILED)]
+    before = [each for each in reasons if each.startswith((NO_SPACE, NO_INODES, FAILED))]
     return list(dict.fromkeys([present, *before] if present else before))
 
 
@@ -279,6 +289,6 @@ class Engine:
         """
         if not is_out_of_files(error):
             full = NO_INODES if is_out_of_inodes(error) else NO_SPACE
-            cause = cause_of(error)
-            self._on_checkpoint(full if is_disk_full(error) else f"{FAILED}: {cause}" if cause else FAILED)
+            reason, what = (full, directory_of(error)) if is_disk_full(error) else (FAILED, cause_of(error))
+            self._on_checkpoint(f"{reason}: {what}" if what else reason)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))

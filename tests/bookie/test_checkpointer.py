@@ -1,6 +1,7 @@
 """Checkpoints."""
 
 import errno
+import sqlite3
 from unittest.mock import patch
 
 from twisted.internet.defer import Deferred
@@ -9,7 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE
 from bookkeeper_twisted.storage.files.space_reserve import ReserveShortageError
-from bookkeeper_twisted.storage.interfaces import NO_INODES, JournalPosition
+from bookkeeper_twisted.storage.index.index_file import storage_errors
+from bookkeeper_twisted.storage.interfaces import NO_INODES, IndexBatch, JournalPosition
 
 from .rig import Rig, run
 
@@ -128,7 +130,7 @@ class CheckpointTests(SynchronousTestCase):
             self.rig.clock.advance(60)
             self.checkpointer.checkpoint()
             self.rig.drain()
-        self.assertEqual(self.rig.checkpointed, [NO_SPACE] * 4)
+        self.assertEqual(self.rig.checkpointed, [f"{NO_SPACE}: /ledger0"] * 4)
         self.assertEqual([event["n"] for event in events], [1, 4])
         self.assertEqual(self.checkpointer._metrics.flush_without_space.value, 4)
         self.rig.disk.heal()
@@ -152,12 +154,34 @@ class CheckpointTests(SynchronousTestCase):
                         self.checkpointer.checkpoint()
                         self.rig.drain()
                 self.rig.clock.advance(60)
-        self.assertEqual(self.rig.checkpointed, [NO_SPACE] * 4)
+        self.assertEqual(self.rig.checkpointed, [f"{NO_SPACE}: /ledger0"] * 4)
         why = "/ledger0/current: no space beside the reserve for deletions and compactions: 31,457,280 bytes are needed"
         self.assertEqual(
             [formatEvent(event).partition("tried again: ")[2] for event in events],
             [f"{why}, 25,000,000 are free", f"{why}, 24,000,000 are free"],
         )
+
+    def test_refusing_index(self) -> None:
+        """The reason that a failed commit gives names the directory of the index, and what SQLite said."""
+        said = (
+            ("SQLITE_IOERR", "disk I/O error", f"{FAILED}: /i: disk I/O error (SQLITE_IOERR)"),
+            ("SQLITE_READONLY", "readonly", f"{FAILED}: /i: readonly (SQLITE_READONLY)"),
+            ("SQLITE_FULL", "database or disk is full", f"{NO_SPACE}: /i"),
+        )
+        for number, (name, text, _) in enumerate(said):
+            self.rig.add(run(1, number))
+            self.rig.drain()
+            error = sqlite3.OperationalError(text)
+            error.sqlite_errorcode, error.sqlite_errorname = getattr(sqlite3, name), name
+
+            def refuse(batch: IndexBatch, error: Exception = error) -> None:
+                with storage_errors("/i/current/index.sqlite"):
+                    raise error
+
+            with patch.object(self.rig.store.storage.directories[0].index, "commit", refuse):
+                self.checkpointer.checkpoint()
+                self.rig.drain()
+        self.assertEqual(self.rig.checkpointed, [reason for *_, reason in said])
 
     def test_no_inodes(self) -> None:
         """A disk that can have no more files is told as such: its space may be free."""
@@ -169,7 +193,7 @@ class CheckpointTests(SynchronousTestCase):
             self.rig.drain()
         self.checkpointer.checkpoint()
         self.rig.drain()
-        self.assertEqual(self.rig.checkpointed, [NO_INODES, ""])
+        self.assertEqual(self.rig.checkpointed, [f"{NO_INODES}: /ledger0", ""])
 
     def test_no_descriptors(self) -> None:
         """Without file descriptors a checkpoint fails, and no disk is blamed; the next one makes good."""
@@ -218,6 +242,13 @@ class DirectoryTests(SynchronousTestCase):
         self.assertEqual(self.rig.store.log_marks[0].position, JournalPosition())
         self.assertIsNotNone(self.rig.bookie.cached(0, 0))
         self.assertIsNone(self.rig.bookie.cached(1, 0))
+
+    def test_full_beside_a_failed_one(self) -> None:
+        """If one disk is full and another one has failed, the reason tells of the failed one."""
+        self.rig.disk.fail(errno.ENOSPC, when=lambda op: op.path.startswith("/ledger0/"), times=100)
+        self.rig.disk.fail(errno.EIO, when=lambda op: op.path.startswith("/ledger1/"), times=100)
+        self.rig.drain()
+        self.assertEqual(self.rig.checkpointed, [f"{FAILED}: /ledger1: EIO (errno 5)"])
 
     def test_all_fail(self) -> None:
         """Directories that stay broken are told of once, in one line, though each attempt writes other files; one whose

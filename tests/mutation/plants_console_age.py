@@ -77,8 +77,17 @@ PLANTS = (
     ),
     Plant(
         "nobody learns in which directory a checkpoint failed", "bookie/checkpointer.py",
-        'str(each.filename or "").rpartition("/current")[0]', '""', ["tests.bookie.lifecycle.test_service_disks"],
-        where="cause_of",
+        "directory.startswith('/')", "False", ["tests.bookie.lifecycle.test_service_disks"], where="directory_of",
+    ),
+    Plant(
+        "nobody learns which index a checkpoint could not change", "bookie/checkpointer.py",
+        "path = str(each.filename or '') if isinstance(each, OSError) else str(each)",
+        "path = str(getattr(each, 'filename', ''))", ["tests.bookie.test_checkpointer"], where="directory_of",
+    ),
+    Plant(
+        "a full disk hides that another one has failed", "bookie/checkpointer.py",
+        "min([each.value for each in failures], key=is_disk_full, default=None)",
+        "failures[0].value if failures else None", ["tests.bookie.test_checkpointer"], where="Checkpointer._run",
     ),
     Plant(
         "the forecast of a compaction does not name the logs that it leaves out", "http/console/bookie_pages.py",

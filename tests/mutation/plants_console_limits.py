@@ -24,12 +24,12 @@ _PROGRESS, _PROGRESSED = "bookie/maintenance/progress.py", ["tests.bookie.mainte
 
 PLANTS = (
     Plant(
-        "nobody learns why a checkpoint failed", "bookie/engine.py", 'f"{FAILED}: {cause}" if cause else FAILED',
-        "FAILED", ["tests.bookie.lifecycle.test_service_disks"], where="Engine._not_checkpointed",
+        "nobody learns why a checkpoint failed", "bookie/engine.py", 'f"{reason}: {what}" if what else reason',
+        "reason", ["tests.bookie.lifecycle.test_service_disks"], where="Engine._not_checkpointed",
     ),
     Plant(
         "an earlier reason of a failed checkpoint stays", "bookie/engine.py",
-        "each in (NO_SPACE, NO_INODES) or each.startswith(FAILED)", "each == present",
+        "each.startswith((NO_SPACE, NO_INODES, FAILED))", "each == present",
         ["tests.bookie.lifecycle.test_service_disks"], where="checkpoint_reasons",
     ),
     Plant(

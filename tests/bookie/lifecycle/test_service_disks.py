@@ -172,8 +172,8 @@ class DirectoryTests(StepTestCase):
         self.assertEqual((collection().major.obstacles, collection().minor.obstacles), ((), ()))
         service.engine.bookie.fence(7, b"key")  # something to write
         for operation, number, obstacle in (
-            ("commit", errno.ENOSPC, "a checkpoint found no space; a compaction writes to the same disks: it is tried, "
-                                     "and probably fails"),
+            ("commit", errno.ENOSPC, "a checkpoint found no space: /l; a compaction writes to the same disks: it is "
+                                     "tried, and probably fails"),
             ("list", errno.ENOENT, "/l/current: [Errno 2] ENOENT: '/l/current'; its entry logs cannot be compacted"),
         ):  # fmt: skip
 
