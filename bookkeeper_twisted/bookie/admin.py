@@ -282,6 +282,7 @@ class CollectionStatus:
     :ivar last_failure: text of the last failure; empty before the first failure.
     :ivar began: when the bookie started, in seconds since the epoch.
     :ivar has_waiting: whether a requested garbage collection waits for the end of the present one.
+    :ivar obstacles: as texts, why no collection, with or without a compaction, frees space of some directories now.
     """
 
     phase: str
@@ -295,6 +296,7 @@ class CollectionStatus:
     deleted_ledgers: int = 0
     last_failure: str = ""
     has_waiting: bool = False
+    obstacles: tuple[str, ...] = ()
 
 
 @attrs.frozen

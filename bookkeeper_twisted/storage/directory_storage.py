@@ -65,6 +65,7 @@ class DirectoryStorage:
     :ivar recent: the index rows of the newest flushes, in memory.
     :ivar looked_up: index rows that searches found, in memory; only rows whose entries have no newer copies.
     :ivar reserve: disk space for deletions and compactions, which entries may not use; None without a reserve.
+    :ivar refusal: the error of the last commit to the index; None if it succeeded.
     :ivar rebuilt: the result of the rebuild, if this start has rebuilt the index.
     :ivar index_path: path of the directory of its index; empty if the index is in the same directory.
     :ivar is_marking: whether the log mark of a journal is being written in the directory.
@@ -98,6 +99,7 @@ class DirectoryStorage:
         self.uncommitted: UncommittedEntries | None = None
         # after a failed flush that has committed uncommitted entries: the entries that it has not written
         self._rest: WriteCache | None = None
+        self.refusal: StorageError | None = None
         self._forgotten: set[int] = set()  # the ledgers that were deleted since the last swap
         self.entries = 0
         # counts the changes of the index after which rows that an earlier search found may be wrong: flushes,
@@ -111,8 +113,7 @@ class DirectoryStorage:
     def add(self, entries: Entries) -> None:
         """Add ``entries`` to the active write cache; drop cached index rows that refer to older copies."""
         self.active.add(entries)
-        left = self.uncommitted  # read it once: the flush thread may assign None
-        if left is not None:
+        if left := self.uncommitted:  # read it once: the flush thread may assign None
             left.later.add(entries)
         if self.looked_up:
             for ledger_id, first, last in entries.spans():
@@ -213,8 +214,7 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self._forgotten.add(ledger_id)
-        left = self.uncommitted
-        if left is not None:
+        if left := self.uncommitted:
             left.forget(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
         # so that add_looked_up_rows() does not cache rows that a search in progress finds for this ledger
@@ -238,8 +238,7 @@ class DirectoryStorage:
         self.active, self.flushing = self.flushing, self.active
         self.flushing.outgoing = None
         self._forgotten = set()
-        left = self.uncommitted
-        if left is not None:
+        if left := self.uncommitted:
             left.swap()
 
     def written(self) -> None:
@@ -256,8 +255,7 @@ class DirectoryStorage:
         if self._rest is not None:
             self.flushing, self._rest = self._rest, None
             self._n_written += 1
-        left = self.uncommitted
-        if left is not None:
+        if left := self.uncommitted:
             left.not_written(self.active, self._forgotten)
         self.flushing.absorb(self.active)
         self.active, self.flushing = self.flushing, WriteCache()
@@ -309,9 +307,14 @@ class DirectoryStorage:
                 self.uncommitted = UncommittedEntries(batch, entries.count)
             raise
 
-    def _commit(self, batch: IndexBatch, n_entries: int) -> None:
+    def _commit(self, batch: IndexBatch, n_entries: int = 0) -> None:
         if batch:
-            self.index.commit(batch)
+            try:
+                self.index.commit(batch)
+            except StorageError as e:
+                self.refusal = e
+                raise
+            self.refusal = None
         self.recent.discard_ledgers(batch.deleted_ledgers)
         self.recent.add(batch.runs, batch.mixed)
         self.entries += n_entries
@@ -363,8 +366,7 @@ class DirectoryStorage:
         for begin in range(0, len(deleted), _DELETED_TOGETHER):
             part = deleted[begin : begin + _DELETED_TOGETHER]
             states = [rows[ledger_id] for ledger_id in part if ledger_id in rows]
-            self.index.commit(IndexBatch(ledgers=states, deleted_ledgers=list(part)))
-            self.recent.discard_ledgers(part)
+            self._commit(IndexBatch(ledgers=states, deleted_ledgers=list(part)))
             done.update(part)
 
     def release_reserve(self) -> bool:
@@ -425,7 +427,7 @@ class DirectoryStorage:
         :param moved_from: ids of the entry logs from which the entries were copied.
         :raises StorageError: the commit failed; no row was committed.
         """
-        self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
+        self._commit(IndexBatch(moved=list(rows), moved_from=moved_from))
         self.recent.discard_moved(rows, moved_from)
 
     # -- read threads --

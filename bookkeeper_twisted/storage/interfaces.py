@@ -246,6 +246,9 @@ class IRunIndex(Interface):
     )
 
     checked: bool = Attribute("Whether its structure was verified.  Until then an absence raises a StorageError (S5).")
+    in_doubt: bool = Attribute(
+        "Whether the last commit failed, and a restart may find it.  Then :meth:`check` fails, so no log is deleted."
+    )
     commits: int = Attribute("How many batches were committed; each commit stores it.  It never becomes lower.")
 
     def check() -> int:

@@ -84,6 +84,7 @@ class FakeBackgroundWork:
     suspended_major: bool = False
     suspended_minor: bool = False
     suspended_scrub: bool = False
+    obstacles: tuple[str, ...] = ()
     progress: WorkProgress | None = None
     damaged: Mapping[str, str] = attrs.field(factory=dict)
     findings: tuple[DamagedEntries, ...] = ()
@@ -107,6 +108,7 @@ class FakeBackgroundWork:
                 ("an operator has suspended it",) if self.suspended_minor else (),
             ),
             (directory,), _BEGAN, len(self.collections), has_waiting=self.has_waiting,
+            obstacles=self.obstacles,
         )  # fmt: skip
 
     def collect(self, major: bool = True, minor: bool = True) -> None:

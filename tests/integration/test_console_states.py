@@ -292,6 +292,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         own = {"reasons": [], "disks": disks, "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
         logs = {
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
+            "obstacles": ["the index takes no changes"],
             "major": {"logs": 1, "freed": 1 << 30, "copied": 1 << 30, "obstacles": ["a disk is full"]},
             "minor": {"logs": 0, "freed": 0, "copied": 0, "obstacles": []},
             "leftOut": [{"directory": "/d", "log": "1b.log", "reason": "wrong digest"}],
@@ -315,7 +316,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         self.assertTrue(line.startswith("this bookie is serving, DISK /j (journal): 0 bytes are left"), line)
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
-        self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB")
+        self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB CANNOT RUN: the index takes no changes")
         self.visit.wait(".unmeasured", "/d: the disk is silent; its numbers are of 2023-11-1")
         self.visit.wait(".obstacle", "IN THE WAY: a disk is full")
         self.visit.wait(".left-out", "/d: 1b.log: wrong digest")

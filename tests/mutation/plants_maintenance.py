@@ -25,7 +25,7 @@ PLANTS = (
     ),
     Plant(
         "a bookie that finds no space says that it can compact", "bookie/maintenance/garbage_collector.py",
-        "tuple(self.troubles())", "()", ["tests.bookie.lifecycle.test_service_disks"],
+        "(*self.troubles(), *self.refusals())", "self.refusals()", ["tests.bookie.lifecycle.test_service_disks"],
         where="GarbageCollector.obstacles",
     ),
     Plant(

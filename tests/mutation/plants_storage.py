@@ -38,7 +38,7 @@ PLANTS = (
     ),
     Plant(
         "a log is removed although a restart may find that it is needed", "storage/index/run_index.py",
-        "if self._in_doubt: ...", "if False: ...", ["tests.storage.index.test_failed_commits"],
+        "if self.in_doubt: ...", "if False: ...", ["tests.storage.index.test_failed_commits"],
         where="SqliteRunIndex.check",
     ),
     Plant(

@@ -43,7 +43,7 @@ class SimIndex:
         self._disk = disk
         self._path = path
         self._state = state
-        self._in_doubt = False
+        self.in_doubt = False
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SimIndex":
@@ -69,7 +69,7 @@ class SimIndex:
 
     def check(self) -> int:
         """Reads it."""
-        if self._in_doubt:
+        if self.in_doubt:
             raise StorageError(f"{self._path}: a commit failed, and whether a restart finds it is not known")
         self._read()
         return sum(map(len, self._state.rows.values()))
@@ -105,17 +105,17 @@ class SimIndex:
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise error from e
-        self._in_doubt = False
+        self.in_doubt = False
         self._state = state
 
     def _overwrite(self) -> None:
         """Commit the present state, in the place of a commit that failed."""
-        self._in_doubt = True
+        self.in_doubt = True
         try:
             self._disk.commit(self._path, self._state, self._state.digest)
         except OSError:
             return
-        self._in_doubt = False
+        self.in_doubt = False
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         rows = self._rows(ledger_id)

@@ -66,6 +66,7 @@ class BackgroundControl:
             state.deleted_ledgers,
             state.last_failure,
             self._collector.has_waiting,
+            self._collector.refusals(),
         )
 
     def _status(

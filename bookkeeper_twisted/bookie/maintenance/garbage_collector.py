@@ -197,8 +197,12 @@ class GarbageCollector:
 
         So do the :attr:`troubles`: a compaction is tried nevertheless, because the space reserve may be enough for it.
         """
-        troubles = tuple(self.troubles())
+        troubles = (*self.troubles(), *self.refusals())
         return {kind: (*found, *troubles) for kind, found in self._prevented().items()}
+
+    def refusals(self) -> tuple[str, ...]:
+        """Return, as texts, why no collection frees space of some directories: their indexes take no changes."""
+        return tuple(logs.obstacle for logs in self._logs if logs.obstacle)
 
     def _prevented(self) -> Mapping[str, tuple[str, ...]]:
         state, options = self.state, self.options

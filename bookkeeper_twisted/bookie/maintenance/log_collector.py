@@ -35,6 +35,11 @@ class LogCollector:
         self._missing: Collection[str] = ()
         self.freed = self.removed = 0
 
+    @property
+    def obstacle(self) -> str:
+        """Return why no log of the directory can be deleted at present; empty if nothing prevents it."""
+        return self._directory.obstacle
+
     async def clean(self) -> None:
         """Delete the files of an interrupted compaction, count the live entries, and log the ids of missing entry logs.
 

@@ -16,6 +16,7 @@ from ...storage.journal.scrub import JournalScrub
 from ...storage.maintenance.log_space import LogSpace
 from ...storage.maintenance.plan import LogUsage, candidates
 from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
+from ...storage.uncommitted import NOT_TAKEN
 from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
@@ -94,6 +95,11 @@ class MaintainedDirectory:
         self.space = LogSpace(fs, storage)
         self.damaged: dict[int, str] = {}
         self._executor = executor
+
+    @property
+    def obstacle(self) -> str:
+        """Return why no garbage collection can free space of the directory at present; empty if it can."""
+        return f"{self.storage.refusal}: {NOT_TAKEN}" if self.storage.index.in_doubt else ""
 
     async def check_index(self) -> None:
         """Verify the structure of the index, unless this was done at the start of the bookie; log any damage."""

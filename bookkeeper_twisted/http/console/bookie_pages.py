@@ -88,6 +88,7 @@ class BookiePages:
                 "bytes": sum(log.n_bytes for log in logs),
                 "live": sum(log.live for log in logs),
                 "deletable": sum(log.n_bytes for log in dead),
+                "obstacles": list(status.obstacles),
                 "major": _told_of([log for log in logs if log.major], status.major),
                 "minor": _told_of([log for log in logs if log.minor], status.minor),
                 "leftOut": [

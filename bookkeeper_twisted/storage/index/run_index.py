@@ -102,6 +102,7 @@ class SqliteRunIndex:
     :meth:`open` creates this object.
 
     :ivar commits: number of commits of the file since it was created.
+    :ivar in_doubt: whether a failed commit may be in the write-ahead log, so that a restart applies it.
     :ivar unmoved_commits: number of commits whose copy from the write-ahead log to the file failed at first.
     :param unchecked: a connection that sees the file as it was at the start, for the check of its structure; None if
         the structure was checked already.
@@ -119,7 +120,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.commits = read_commits(writer)
         self.unmoved_commits = 0
-        self._in_doubt = False  # whether a failed commit may be in the write-ahead log, so that a restart applies it
+        self.in_doubt = False
         self._writer = writer
         self._stored = RunWriter(writer)
         self._readers: list[sqlite3.Connection] = []
@@ -201,7 +202,7 @@ class SqliteRunIndex:
             if not isinstance(error, NoWritableDirectoryError):
                 self._overwrite()
             raise
-        self._in_doubt = False
+        self.in_doubt = False
         self.commits = self._next(batch)
         self.complete = complete
         self._move_wal()
@@ -212,7 +213,7 @@ class SqliteRunIndex:
 
     def _overwrite(self) -> None:
         """Overwrite a failed commit in the write-ahead log with an empty commit."""
-        self._in_doubt = True
+        self.in_doubt = True
         # change a value and change it back: without a changed page, SQLite would write nothing over the failed commit
         change = "UPDATE state SET complete = complete + ?"
         try:
@@ -223,7 +224,7 @@ class SqliteRunIndex:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             return
-        self._in_doubt = False
+        self.in_doubt = False
 
     def _commit(self, batch: IndexBatch) -> bool:
         """Commit ``batch`` in one transaction; return whether the index is complete then."""
@@ -359,7 +360,7 @@ class SqliteRunIndex:
         return self._unchecked is None
 
     def check(self) -> int:
-        if self._in_doubt:
+        if self.in_doubt:
             raise StorageError(f"{self.path}: a commit failed, and whether a restart finds it is not known")
         try:
             return self._check()

@@ -60,6 +60,17 @@ class ReportTests(CollectorCase):
         self.collector.change(CollectorOptions(100, MINOR, CompactionKind(0.9, 0), force_allowed=True))
         self.assertEqual([len(found) for found in self.collector.obstacles().values()], [1, 0])
 
+    def test_refusing_index(self) -> None:
+        """While an index takes no changes, it is said that no collection and no compaction frees anything."""
+        self.life.disk.fail(errno.EIO, when=lambda op: op.name == "commit", times=1 << 30)
+        self.assertIn("0 bytes freed", self.said())
+        (why,) = self.collector.refusals()
+        self.assertRegex(why, "^/ledgers.*/current/index.sim: EIO: the index takes no changes, .*no space is freed")
+        self.assertTrue(all(why in found for found in self.collector.obstacles().values()))
+        self.life.disk.heal()
+        self.assertNotIn(" 0 bytes freed", self.said())
+        self.assertEqual(self.collector.refusals(), ())
+
     def test_ended(self) -> None:
         """A compaction that a full disk ends is said to have been ended, and why; so is a failure."""
         self.start(CollectorOptions(100, MINOR, MAJOR), Rate(bytes=1))

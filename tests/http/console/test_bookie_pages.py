@@ -169,6 +169,8 @@ class BookiePagesTests(BookieConsoleCase):
         found = self.json("entry_logs")
         self.assertEqual(found["major"]["obstacles"], ["an operator has suspended it"])
         self.assertEqual(found["minor"]["obstacles"], [])
+        self.admin.work.obstacles = ("the index takes no changes",)
+        self.assertEqual(self.json("entry_logs")["obstacles"], ["the index takes no changes"])
 
     def test_disk_ledgers(self) -> None:
         """The bytes of each ledger of a directory are counted some logs at a time, each log once."""

@@ -329,7 +329,10 @@ export const logs = {
           ["a major compaction", [h("strong", { id: "gain-major" }, gain(first.major)), ...obstacles(first.major)]],
           ["a minor compaction", [gain(first.minor), ...obstacles(first.minor)]],
           ...leftOut(first.leftOut || []),
-          ["a collection alone", `deletes logs without live bytes: ${bytes(first.deletable)}`],
+          [
+            "a collection alone",
+            [`deletes logs without live bytes: ${bytes(first.deletable)}`, ...obstacles({ obstacles: [], ...first })],
+          ],
           ["deleted ledgers", h("span", { id: "deleted-ledgers" }, ...deletedLedgers(first.deletedLedgers))],
         ]),
         space(first),
