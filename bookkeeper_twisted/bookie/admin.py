@@ -61,7 +61,7 @@ class BookieState:
 
 @attrs.frozen
 class DirectoryUsage:
-    """The space on the disk of one ledger or journal directory.
+    """The space on the disk of one ledger, journal or index directory.
 
     :ivar directory: path of the directory, as configured.
     :ivar total: size of the file system in bytes.
@@ -140,6 +140,13 @@ class IBookieAdmin(Interface):
 
     def journal_disks() -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the journal directories, in the order of the configuration.
+
+        A directory that cannot be measured is in the result, too, with the reason.  The result is an empty sequence
+        unless the phase is SERVING.
+        """
+
+    def index_disks() -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the index directories on whose disks no ledger directory is.
 
         A directory that cannot be measured is in the result, too, with the reason.  The result is an empty sequence
         unless the phase is SERVING.

@@ -227,6 +227,7 @@ class FakeBookieAdmin:
     by_administrator: bool = False
     usage: Sequence[DirectoryUsage] = (DirectoryUsage("/ledgers", 1000, 400),)
     journal_usage: Sequence[DirectoryUsage] = ()
+    index_usage: Sequence[DirectoryUsage] = ()
     values: Mapping[str, str] = attrs.field(
         factory=lambda: {
             "bookiePort": "3181", "zkAuth": "", "gcWaitTime": "600000", "logLevel": "info", "logLevels": "",
@@ -270,6 +271,10 @@ class FakeBookieAdmin:
     def journal_disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
         """Measure the disks of the journal directories, in configuration order; empty unless the phase is SERVING."""
         return succeed(self.journal_usage if self.phase is Phase.SERVING else ())
+
+    def index_disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the index directories on other disks; empty unless the phase is SERVING."""
+        return succeed(self.index_usage if self.phase is Phase.SERVING else ())
 
     def files(self) -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes."""

@@ -289,6 +289,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
             for name, left in (("slow", 12.3456), ("soon", 0.03), ("now", 0.0), ("never", None))
         ]
         disks.append(disks[2] | {"directory": "/j", "journal": True, "warning": "0 bytes are left"})
+        disks.append(disks[0] | {"directory": "/i", "index": True})
         own = {"reasons": [], "disks": disks, "id": "b:1", "address": "a", "phase": "serving", "readOnly": False}
         logs = {
             "logs": 2, "bytes": 3 << 30, "live": 1 << 30, "deletable": 1 << 30, "page": [["/d", 26, 2 << 30, 1 << 30]],
@@ -311,7 +312,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
             self.visit.wait("main table", f"{waited_for} 2.5")
         self.visit.home()
         self.visit.wait("main table", "/slow: full in 12.3 days; /soon: full in 43 min; /now: full now; /never: not")
-        self.visit.wait("main table", "/j (journal): 0 bytes are left; full now")
+        self.visit.wait("main table", "/j (journal): 0 bytes are left; full now; /i (index): full in 12.3 days")
         line = self.visit.wait("#line", "this bookie is serving")
         self.assertTrue(line.startswith("this bookie is serving, DISK /j (journal): 0 bytes are left"), line)
         self.visit.click("What would a compaction win?")

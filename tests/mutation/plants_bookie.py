@@ -84,7 +84,8 @@ PLANTS = (
     ),
     Plant(
         "nobody learns which disk is full", "bookie/lifecycle/disk_monitor.py",
-        "full and is_full", "full", ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
+        "compress(self._directories, self._full if full else ())", "(self._directories if full else ())",
+        ["tests.bookie.lifecycle.test_disk_monitor"], where="DiskMonitor.check",
     ),
     Plant(
         "a bookie is writable between two full disks", "bookie/lifecycle/disk_monitor.py",

@@ -8,10 +8,36 @@ _MARKED = "http/console/marked_ledgers.py"
 
 _ENDS, _ENDED = "autorecovery/operations/decommission.py", ["tests.autorecovery.operations.test_decommission"]
 _BOOKIE_PAGES = ["tests.http.console.test_bookie_pages"]
+_MONITOR, _MONITORED = "bookie/lifecycle/disk_monitor.py", ["tests.bookie.lifecycle.test_disk_monitor"]
 
 _FEED, _FED = "http/console/feed.py", ["tests.http.console.test_feed"]
 
 PLANTS = (
+    Plant(
+        "the disk of an index is never full", _MONITOR, "_used(total, free) > limit", "False", _MONITORED,
+        where="DiskMonitor._see_indexes",
+    ),
+    Plant(
+        "an index beside a ledger directory counts as on another disk", _MONITOR, "self._disk(directory) not in disks",
+        "True", _MONITORED, where="DiskMonitor._own_disks",
+    ),
+    Plant(
+        "the full disk of an index is no reason", _MONITOR, "(*paths.ledgers, *paths.index_only)", "paths.ledgers",
+        _MONITORED, where="DiskState.reasons",
+    ),
+    Plant(
+        "the disk of an index is not shown", "http/console/bookie_parts.py", "await self._admin.index_disks()", "()",
+        _BOOKIE_PAGES, where="BookieParts.bookie",
+    ),
+    Plant(
+        "a collection that can free nothing is offered", "bookie/maintenance/garbage_collector.py",
+        "tuple(logs.obstacle for logs in self._logs if logs.obstacle)", "()",
+        ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector.refusals",
+    ),
+    Plant(
+        "the page does not learn that a collection can free nothing", "http/console/bookie_pages.py",
+        "list(status.obstacles)", "[]", _BOOKIE_PAGES, where="BookiePages._entry_logs",
+    ),
     Plant(
         "ledgers wait for a worker while autorecovery is switched off", _ENDS,
         "MARKED if is_on else SWITCHED_OFF", "MARKED", _ENDED, where="Decommission._blockers",

@@ -24,15 +24,6 @@ _PROGRESS, _PROGRESSED = "bookie/maintenance/progress.py", ["tests.bookie.mainte
 
 PLANTS = (
     Plant(
-        "a collection that can free nothing is offered", "bookie/maintenance/garbage_collector.py",
-        "tuple(logs.obstacle for logs in self._logs if logs.obstacle)", "()",
-        ["tests.bookie.maintenance.test_collection_report"], where="GarbageCollector.refusals",
-    ),
-    Plant(
-        "the page does not learn that a collection can free nothing", "http/console/bookie_pages.py",
-        "list(status.obstacles)", "[]", _BOOKIE_PAGES, where="BookiePages._entry_logs",
-    ),
-    Plant(
         "nobody learns why a checkpoint failed", "bookie/engine.py", 'f"{reason}: {what}" if what else reason',
         "reason", ["tests.bookie.lifecycle.test_service_disks"], where="Engine._not_checkpointed",
     ),

@@ -232,7 +232,8 @@ PLANTS = (
     ),
     Plant(
         "the disk of an index directory is not looked at", "bookie/lifecycle/disk_monitor.py",
-        "[self._what_is_wrong(directory) for directory in self._indexes]", "['' for directory in self._indexes]",
+        "{directory: self._look_at(directory) for directory in self._indexes}",
+        "{directory: ('', (0, 0), (0, 0)) for directory in self._indexes}",
         _SERVICE_DISKS, where="DiskMonitor._survey",
     ),
     Plant(

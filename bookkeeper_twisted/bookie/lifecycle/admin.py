@@ -286,6 +286,15 @@ class BookieAdmin:
             return succeed(())
         return self._disks.measure_journals().addCallback(_named, self.config.journal_directories)
 
+    def index_disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
+        """Measure the disks of the index directories on other disks; empty unless the phase is SERVING."""
+        if self._disks is None or self._phase is not Phase.SERVING:
+            return succeed(())
+        paths = {current(path): path for path in self.config.index_directories}
+        return self._disks.measure_indexes().addCallback(
+            lambda usage: [attrs.evolve(each, directory=paths[each.directory]) for each in usage]
+        )
+
     def files(self) -> "Deferred[StoredFiles]":
         """List the files of journals, entry logs and indexes."""
         return maybeDeferred(lambda: self._serving().directories.files())

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import compress
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -65,7 +66,8 @@ class DiskState:
         :data:`REPLACED`.
     :ivar lost_journals: journal directories that are missing or unreadable, each with its error text.  A restart would
         not find the records that were written there.
-    :ivar full_disks: the ledger directories whose disks are full, if the disks count as full; empty otherwise.
+    :ivar full_disks: the ledger directories whose disks are full, if the disks count as full; and with
+        :attr:`DiskThresholds.any_full`, the index directories on other disks that are full.
     :ivar text: which ledger directories have full or else almost full disks, and above which threshold; empty if the
         disks count neither as full nor as almost full.
     """
@@ -102,7 +104,8 @@ class DiskState:
 
         :param paths: the configured directories, which the reasons name.
         """
-        found = [(f"a disk is full: that of {path}", current(path) in self.full_disks) for path in paths.ledgers]
+        disks = (*paths.ledgers, *paths.index_only)
+        found = [(f"a disk is full: that of {path}", current(path) in self.full_disks) for path in disks]
         found += [
             (f"the ledger directory {path} cannot be used", current(path) in self.unusable) for path in paths.ledgers
         ]
@@ -154,7 +157,8 @@ class DiskMonitor:
         self._first_disks: dict[str, int] = {}  # of the journals, which opened their files at the start
         self._logged: dict[str, str] = {}
         self._used: dict[str, float | None] = {}
-        self._history = {directory: history() for directory in (*directories, *journals)}
+        self._full_indexes: set[str] = set()
+        self._history = {directory: history() for directory in (*directories, *journals, *indexes)}
         self._looking = False
         self._timer = LoopingCall(self.look)
         self._timer.clock = clock
@@ -201,18 +205,36 @@ class DiskMonitor:
 
         Of a directory that is missing or unreadable, the result has the reason instead.
         """
-        return self._measure(self._directories)
+        return self._measure(lambda: self._directories)
 
     def measure_journals(self) -> "Deferred[list[DirectoryUsage]]":
         """Measure the space, the growth and the free inodes of each journal directory's disk.
 
         Of a directory that is missing or unreadable, the result has the reason instead.
         """
-        return self._measure(self._journals)
+        return self._measure(lambda: self._journals)
 
-    def _measure(self, directories: Sequence[str]) -> "Deferred[list[DirectoryUsage]]":
+    def measure_indexes(self) -> "Deferred[list[DirectoryUsage]]":
+        """Measure the same of the index directories on whose disks no ledger directory is.
+
+        Of a directory that is missing or unreadable, the result has the reason instead.
+        """
+        return self._measure(self._own_disks)
+
+    def _own_disks(self) -> list[str]:
+        """Return the index directories on whose disks no ledger directory is; runs on a read thread."""
+        disks = {self._disk(directory) for directory in self._directories} - {None}
+        return [directory for directory in self._indexes if self._disk(directory) not in disks]
+
+    def _disk(self, directory: str) -> int | None:
+        try:
+            return self._fs.disk(directory)
+        except OSError:
+            return None
+
+    def _measure(self, find: Callable[[], Sequence[str]]) -> "Deferred[list[DirectoryUsage]]":
         def sizes() -> "list[tuple[str, _Seen]]":
-            return [(each, self._seen(each)) for each in directories]
+            return [(each, self._seen(each)) for each in find()]
 
         return self._executor.submit("read", sizes).addCallback(lambda found: [self._usage_of(*each) for each in found])
 
@@ -279,7 +301,8 @@ class DiskMonitor:
         Entries that only memory has count as used, because the next checkpoint writes them.  A full disk becomes usable
         again only when its used share has fallen to the lower threshold.
         """
-        found, indexes = await self._executor.submit("read", self._survey)
+        found, seen_indexes = await self._executor.submit("read", self._survey)
+        indexes = self._see_indexes(seen_indexes)
         n_ledgers = len(self._directories)
         (wrong, at_present), (lost, journal_usage) = _columns(found[:n_ledgers]), _columns(found[n_ledgers:])
         usage = self._with_unwritten(at_present, wrong)
@@ -304,7 +327,6 @@ class DiskMonitor:
                 self._used[directory] = None
             self._say_unusable(directory, text)
         self.unusable = {d: text for d, text in zip(self._directories, wrong, strict=True) if text}
-        self.unusable_indexes = {d: text for d, text in zip(self._indexes, indexes, strict=True) if text}
         wrong_journals = {d: text for d, text in zip(self._journals, lost, strict=True) if text}
         self._stuck = {d: text for d, text in wrong_journals.items() if text in (READ_ONLY, REPLACED)}
         full = any(self._full) if self._thresholds.any_full else all(self._full)
@@ -317,12 +339,31 @@ class DiskMonitor:
                 self.unusable,
                 tuple(f"{d}: {text}" for d, text in wrong_journals.items() if d not in self._stuck),
                 self._described(full, [_used(total, free) for total, free in usage]),
-                tuple(d for d, is_full in zip(self._directories, self._full, strict=True) if full and is_full),
+                (*compress(self._directories, self._full if full else ()), *sorted(self._full_indexes)),
                 self.unusable_indexes,
                 self._stuck,
             )
         )
         self._logged.pop("the check of the disks", None)
+
+    def _see_indexes(self, indexes: "Mapping[str, _Seen]") -> list[str]:
+        """Record the used space of index directories on disks of their own, and which of these disks are full.
+
+        :param indexes: what was found of each index directory.
+        :returns: for each index directory, why it is not usable; empty if it is.
+        """
+        before, self._full_indexes = self._full_indexes, set()
+        for directory, (text, (total, free), inodes) in indexes.items():
+            if text or not total:
+                continue
+            limit = self._thresholds.low if directory in before else self._thresholds.full
+            if self._thresholds.any_full and _used(total, free) > limit:
+                self._full_indexes.add(directory)
+            self._history[directory].record(total - free)
+            self._say(directory, total, free)
+            self._say_inodes(directory, *inodes)
+        self.unusable_indexes = {directory: text for directory, (text, _, _) in indexes.items() if text}
+        return [text for text, _, _ in indexes.values()]
 
     def _with_unwritten(
         self, at_present: Sequence[tuple[int, int]], wrong: Sequence[str]
@@ -361,14 +402,17 @@ class DiskMonitor:
             limit = f"almost full above {limits.warn:.1%} (diskUsageWarnThreshold)"
         return ", and ".join(f"{each}, {limit}" for each in found)
 
-    def _survey(self) -> "tuple[list[_Seen], list[str]]":
+    def _survey(self) -> "tuple[list[_Seen], dict[str, _Seen]]":
         """Check the ledger directories, then the journal directories; runs on a read thread.
 
-        :returns: what was found of these, and for each index directory why it is not usable, empty if it is.
+        :returns: what was found of these, and of each index directory; if an index directory is on the disk of a ledger
+            directory, the size of its disk is left out.
         :raises OSError: no file descriptor is left; the result of the last check stays valid.
         """
         found = [self._look_at(directory) for directory in (*self._directories, *self._journals)]
-        return found, [self._what_is_wrong(directory) for directory in self._indexes]
+        indexes = {directory: self._look_at(directory) for directory in self._indexes}
+        own = self._own_disks() if indexes else []
+        return found, {d: seen if d in own else (seen[0], (0, 0), (0, 0)) for d, seen in indexes.items()}
 
     def _look_at(self, directory: str) -> "_Seen":
         text = self._what_is_wrong(directory)

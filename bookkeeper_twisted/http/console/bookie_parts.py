@@ -48,6 +48,7 @@ class BookieParts:
         state, values = self._admin.state(), self._admin.configuration()
         threshold = float(values.get("diskUsageThreshold", "0.95"))
         disks, journals = await self._admin.disks(), await self._admin.journal_disks()
+        indexes = await self._admin.index_disks()
         return {
             "id": self._admin.bookie_id,
             "address": self._admin.address,
@@ -64,6 +65,7 @@ class BookieParts:
                     _disk(disk, 1.0) | {"warning": journal_warning(disk) or disk_warning(disk), "journal": True}
                     for disk in journals
                 ],
+                *[_disk(disk, threshold) | {"warning": disk_warning(disk), "index": True} for disk in indexes],
             ],
         }
 

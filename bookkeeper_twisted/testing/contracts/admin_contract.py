@@ -78,11 +78,12 @@ class BookieAdminContract(SynchronousTestCase):
     def test_disks(self) -> None:
         """``disks()`` reports, for each ledger directory, the size and the free bytes of its disk.
 
-        So does ``journal_disks()`` for journal directories.
+        So do ``journal_disks()`` for journal directories, and ``index_disks()`` for index directories on other disks.
         """
         usage = self.settled(self.admin.disks())
         self.assertTrue(usage)
-        for disk in (*usage, *self.settled(self.admin.journal_disks())):
+        others = (*self.settled(self.admin.journal_disks()), *self.settled(self.admin.index_disks()))
+        for disk in (*usage, *others):
             self.assertTrue(disk.directory)
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
@@ -262,6 +263,7 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertIs(self.admin.state().phase, Phase.STOPPED)
         self.assertEqual(list(self.settled(self.admin.disks())), [])
         self.assertEqual(list(self.settled(self.admin.journal_disks())), [])
+        self.assertEqual(list(self.settled(self.admin.index_disks())), [])
         self.assertRaises(NotServingError, self.admin.background)
         self.assertRaises(NotServingError, self.admin.configure, {"gcWaitTime": "700000"})
         for ask in (self.admin.files, self.admin.log_marks, self.admin.check_directories):

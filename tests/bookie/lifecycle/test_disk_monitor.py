@@ -17,6 +17,7 @@ from bookkeeper_twisted.bookie.lifecycle.disk_monitor import (
     DiskState,
     DiskThresholds,
 )
+from bookkeeper_twisted.bookie.lifecycle.store import StorePaths
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 from ...simulated_disk.sim_disk import SimDisk
@@ -59,7 +60,7 @@ class MonitorTests(SynchronousTestCase):
     """What is told."""
 
     def setUp(self) -> None:
-        self.disks = _Disks(a=(100, 50), b=(1000, 700), j=(10, 4))
+        self.disks = _Disks(a=(100, 50), b=(1000, 700), j=(10, 4), i=(100, 1))
         self.clock, self.executor = Clock(), StepExecutor()
         self.told: list[DiskState] = []
         thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
@@ -364,6 +365,32 @@ class MonitorTests(SynchronousTestCase):
         self.disks.names["i"] = ["LOCK"]
         self.assertEqual(self.check(50), DiskState())
         self.assertEqual(self.monitor.n_writable, 2)
+
+    def test_disk_of_an_index(self) -> None:
+        """A disk that an index has for itself is full as one of ledgers is, and is measured; what it has free is not
+        the bookie's space."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+
+        def indexes() -> list[DirectoryUsage]:
+            measuring = self.monitor.measure_indexes()
+            self.executor.drain()
+            return self.successResultOf(measuring)
+
+        self.assertEqual((self.check(50).full_disks, indexes()), ((), []), "the disk is that of a ledger directory")
+        self.disks.numbers["i"] = 2
+        with capturedLogs() as events:
+            for free, full in ((6, ()), (4, ("i",)), (19, ("i",)), (20, ()), (4, ("i",))):
+                self.disks.by_path["i"] = (100, free)
+                self.assertEqual(self.check(50), DiskState(full_disks=full))
+        self.assertIn("the disk of i is full: 96.0% used, 4 bytes free", map(formatEvent, events))
+        self.assertEqual([(each.directory, each.total, each.free) for each in indexes()], [("i", 100, 4)])
+        paths = StorePaths(("j",), ("l",), ("x",))
+        self.assertIn(("a disk is full: that of x", True), DiskState(full_disks=("x/current",)).reasons(paths))
+        self.monitor.change(DiskThresholds(any_full=False), 10)
+        self.assertEqual(self.check(50).full_disks, ())
+        self.disks.names["i"] = []
+        self.assertEqual([each.reason for each in indexes()], ["it is empty: was its disk unmounted?"])
 
     def test_used(self) -> None:
         """The use of each disk is known, also of a journal's; it is unknown while the directory is gone."""

@@ -271,6 +271,19 @@ class DirectoryTests(StepTestCase):
         self.assertTrue(service.engine.bookie.mode.high_priority)
         self.assertEqual(self.world.failures, [])
 
+    def test_full_disk_of_an_index(self) -> None:
+        """A full disk that only an index directory is on makes the bookie read-only, and is named and measured."""
+        self.world.disk.mounted = ("/i",)
+        service, executor = self.start(disk_check_interval=1000, index_directories=("/i",))
+        for free, reasons in ((1 << 40, ("a disk is full: that of /i",)), (90 << 40, ())):
+            self.patch(self.world.disk, "usage", lambda path, n=free: (100 << 40, n if path[:2] == "/i" else 90 << 40))
+            self.world.reactor.advance(1)
+            self.settle(executor)
+            self.assertEqual(service.admin.state().reasons, reasons)
+            measuring = service.admin.index_disks()
+            self.settle(executor)
+            self.assertEqual([(each.directory, each.free) for each in self.successResultOf(measuring)], [("/i", free)])
+
     def test_lost_journal_directory(self) -> None:
         """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""
         _, executor = self.start(disk_check_interval=1000)

@@ -88,6 +88,13 @@ class BookiePagesTests(BookieConsoleCase):
         text = "bytes are left for the journal: once it needs more than what is allocated, the bookie ends"
         self.assertEqual([each["warning"] for each in journals], [f"0 {text}", "", f"50 {text}"])
 
+    def test_index_disks(self) -> None:
+        """Disks that only indexes are on have a row each, full at the threshold of ledger disks."""
+        self.admin.index_usage = (DirectoryUsage("/i", 1000, 51, 1 / 86400), DirectoryUsage("/k", 1000, 10))
+        *_, first, second = self.json("bookie")["disks"]
+        self.assertEqual([(each["directory"], each["index"]) for each in (first, second)], [("/i", True), ("/k", True)])
+        self.assertEqual([each["daysUntilFull"] for each in (first, second)], [1.0, 0.0])
+
     def test_inodes(self) -> None:
         """A disk without inodes is told of, however many bytes are free."""
         for inodes, warned in ((0, True), (FEW_INODES - 1, True), (FEW_INODES, False), (None, False)):

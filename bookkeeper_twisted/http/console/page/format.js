@@ -74,7 +74,10 @@ export const warnings = (disks) =>
   disks
     .map((each) => [each, each.warning || (each.journal && each.reason ? `cannot be measured: ${each.reason}` : "")])
     .filter(([, text]) => text)
-    .map(([each, text]) => `DISK ${each.directory}${each.journal ? " (journal)" : ""}: ${text}`);
+    .map(([each, text]) => `DISK ${directoryOf(each)}: ${text}`);
+
+/** The directory of a disk, and what it has, if that is not entry logs. */
+export const directoryOf = (disk) => disk.directory + (disk.journal ? " (journal)" : disk.index ? " (index)" : "");
 
 function untilFull(disk) {
   if (disk.reason) return `cannot be measured: ${disk.reason}`;

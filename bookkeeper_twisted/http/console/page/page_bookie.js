@@ -2,7 +2,7 @@
 
 import { send } from "/console/connection.js";
 import { h, part, picture, smallTable, svg } from "/console/elements.js";
-import { bytes, count, days, millis, percent, reason, time } from "/console/format.js";
+import { bytes, count, days, directoryOf, millis, percent, reason, time } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
 const KEPT_GROUPS = 600,
@@ -18,7 +18,7 @@ export const bookie = {
         smallTable(
           "Disks",
           [
-            ["directory", (row) => (row.journal ? `${row.directory} (journal)` : row.directory)],
+            ["directory", directoryOf],
             ["used", (row) => (row.reason ? "" : bytes(row.total - row.free)), true],
             ["of", (row) => (row.reason ? "" : bytes(row.total)), true],
             ["share", (row) => (row.reason ? "" : percent(row.total - row.free, row.total)), true],

@@ -3,8 +3,8 @@
 import { get } from "/console/connection.js";
 import { facts, h, part, smallTable } from "/console/elements.js";
 import {
-  ago, asOf, bytes, count, days, duration, ensembleOf, marksOf, percent, reason, replicas, stateOf, time, undecoded,
-  unread,
+  ago, asOf, bytes, count, days, directoryOf, duration, ensembleOf, marksOf, percent, reason, replicas, stateOf, time,
+  undecoded, unread,
 } from "/console/format.js";
 import { LongTable } from "/console/table.js";
 
@@ -96,8 +96,8 @@ const QUESTIONS = [
         .filter((each) => !each.journal)
         .map((each) =>
           each.reason
-            ? `${each.directory}: cannot be measured: ${each.reason}`
-            : `${each.directory}: ${percent(each.total - each.free, each.total)} used`,
+            ? `${directoryOf(each)}: cannot be measured: ${each.reason}`
+            : `${directoryOf(each)}: ${percent(each.total - each.free, each.total)} used`,
         )
         .join("; "),
     "bookie",
@@ -110,7 +110,7 @@ const QUESTIONS = [
     "#/bookie",
     ({ bookie }) =>
       (bookie?.disks || [])
-        .map((each) => `${each.directory}${each.journal ? " (journal)" : ""}: ${days(each)}`)
+        .map((each) => `${directoryOf(each)}: ${days(each)}`)
         .join("; "),
     "bookie",
   ],
