@@ -3,6 +3,7 @@
 from .plant import Plant
 
 _AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
+_LEFT_OUT = ["tests.autorecovery.auditing.test_left_out"]
 _CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
 _WALKS = ["tests.autorecovery.auditing.test_shared_walks"]
 _OUTAGE = ["tests.autorecovery.auditing.test_store_outage"]
@@ -71,7 +72,7 @@ PLANTS = (
     ),
     Plant(
         "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/auditing/bookie_audit.py",
-        "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit.run.on_ledger",
+        "not is_expected(bookie_id)", "True", _AUDITOR, where="BookieAudit._marking.on_ledger",
     ),
     Plant(
         "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/detection.py",
@@ -231,5 +232,34 @@ PLANTS = (
         "one ledger whose metadata cannot be decoded ends every walk", "metadata/undecoded.py",
         "self.ids.add(ledger_id)", "raise",
         ["tests.autorecovery.auditing.test_shared_walks"], where="UndecodedLedgers.read",
+    ),
+    Plant(
+        "a ledger that an audit cannot read waits for the next audit", "autorecovery/auditing/ledger_scan.py",
+        "UndecodedLedgers(self.noted)", "UndecodedLedgers()", _LEFT_OUT, where="LedgerScan.run",
+    ),
+    Plant(
+        "ledgers that an audit cannot read are read again once", "autorecovery/auditing/left_out.py",
+        "self._changed(False)", "pass", _LEFT_OUT, where="LeftOutAudits._ended",
+    ),
+    Plant(
+        "ledgers that can never be read are read every ten seconds", "autorecovery/auditing/left_out.py",
+        "self._pause = min(2 * self._pause, LONGEST_PAUSE)", "pass", _LEFT_OUT, where="LeftOutAudits._begin",
+    ),
+    Plant(
+        "a new audit leaves the long pause before ledgers are read again", "autorecovery/auditing/left_out.py",
+        "self._timer.reset(self._pause)", "pass", _LEFT_OUT, where="LeftOutAudits._changed",
+    ),
+    Plant(
+        "an audit judges a ledger that a later audit has left out", "autorecovery/auditing/bookie_audit.py",
+        "self.ids.get(ledger_id, begun + 1) <= begun", "ledger_id in self.ids", _LEFT_OUT,
+        where="LeftOutLedgers.judged",
+    ),
+    Plant(
+        "a deleted ledger is left out for ever", "autorecovery/auditing/bookie_audit.py",
+        "self.left_out.judged(ledger_id, begun)", "pass", _LEFT_OUT, where="BookieAudit.run_again.one",
+    ),
+    Plant(
+        "an auditor out of office reads ledgers again", "autorecovery/auditing/left_out.py",
+        "timer.cancel()", "pass", _LEFT_OUT, where="LeftOutAudits.stop",
     ),
 )  # fmt: skip

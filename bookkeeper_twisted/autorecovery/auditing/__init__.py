@@ -16,4 +16,6 @@ In a shared pass, the regular audit and the checks process each ledger one after
 because the underreplicated marks that it writes are urgent.  Next comes the check that reads entries, and last come the
 checks that skip marked ledgers.  If a check fails at a ledger, this check ends and is repeated later, while the other
 checks continue.  If the pass itself fails or is stopped, all its checks have failed.
+
+Passes go on past ledgers whose metadata cannot be read.  Such ledgers are audited again, alone, by :mod:`.left_out`.
 """

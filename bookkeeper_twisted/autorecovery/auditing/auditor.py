@@ -23,10 +23,11 @@ from ..limits import CHECKER_METADATA, REPLICATION_METADATA
 from ..switch import Switch
 from ..unanswering import UnansweringBookies
 from .auditor_metrics import AuditorMetrics, CheckResults
-from .bookie_audit import BookieAudit, Marker
+from .bookie_audit import BookieAudit, LeftOutLedgers, Marker
 from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
 from .ledger_scan import LedgerScan, SharedWalks
+from .left_out import LeftOutAudits
 from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
@@ -118,19 +119,22 @@ class Auditor:
         self._registration = driver.registration
         self._underreplication = driver.underreplication
         self._auditing = driver.auditing
-        ledgers = driver.ledgers
+        ledgers, left_out = driver.ledgers, LeftOutLedgers()
         self._switch = Switch(self._underreplication)
         self._scan = LedgerScan(
             parts.clock, ledgers, self._switch, throttles.get(CHECKER_METADATA),
             min(config.auditor_max_number_of_concurrent_open_ledger_operations, MOST_PARALLEL),
-            config.auditor_acquire_concurrent_open_ledger_operations_timeout_msec / 1000,
+            config.auditor_acquire_concurrent_open_ledger_operations_timeout_msec / 1000, left_out.note,
         )  # fmt: skip
         self._walks = SharedWalks(self._scan)
-        self._audit = BookieAudit(parts.clock, parts.now_ms, self._scan, self._marker, parts.metrics)
+        self._audit = BookieAudit(parts.clock, parts.now_ms, self._scan, self._marker, parts.metrics, left_out)
         self._detector = LostBookieDetector(
             parts.clock, self._registration, self._auditing, self._switch, self._audit, parts.metrics,
             config.lost_bookie_recovery_delay, IStoreConnection(driver, None),
         )  # fmt: skip
+        self._left_out = LeftOutAudits(
+            parts.clock, self._registration, self._switch, self._audit, self._detector.is_expected, parts.metrics
+        )
         self._marks = MarkCount(parts.clock, self._underreplication, parts.metrics.findings)
         self._work = list(self._periodic_work())
         self._starting: Deferred[None] | None = None
@@ -143,6 +147,7 @@ class Auditor:
 
     async def _start(self) -> None:
         self._switch.start()
+        self._left_out.start()
         await until_done(self._parts.clock, "the start of the auditor", self._detector.start)
         for work in self._work:
             work.start()
@@ -157,6 +162,7 @@ class Auditor:
         for work in self._work:
             work.stop()
         self._detector.stop()
+        self._left_out.stop()
         self._marks.stop()
         self._switch.stop()
 

@@ -60,6 +60,7 @@ class AuditorMetrics:
             "NUM_LEDGERS_HAVING_LESS_THAN_AQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_ack_quorum,
             "NUM_LEDGERS_HAVING_LESS_THAN_WQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_write_quorum,
             "underreplicated_ledgers": lambda: findings.marked,
+            "left_out_ledgers": lambda: findings.left_out,
             "in_office": lambda: findings.in_office,
         }
         for name, read in gauges.items():
@@ -72,6 +73,7 @@ class CheckResults:
     :ivar marked: number of ledgers that are marked as underreplicated, at the last count; 0 if this process is not the
         elected auditor.
     :ivar left_behind: number of ledgers whose underreplicated marks are older than the grace period for marks.
+    :ivar left_out: number of ledgers that audits could not read, and that are read again; 0 like ``marked``.
     :ivar in_office: 1 while this process is the elected auditor of the cluster, else 0.
     """
 
@@ -82,4 +84,5 @@ class CheckResults:
         self.no_replica = 0
         self.below_ack_quorum = 0
         self.below_write_quorum = 0
+        self.left_out = 0
         self.in_office = 0

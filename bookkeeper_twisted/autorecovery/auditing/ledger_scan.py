@@ -34,6 +34,7 @@ class LedgerScan:
     :ivar operations: the speed limit of the reads of metadata.
     :ivar parallel: maximum number of ledgers that are processed at the same time.
     :ivar timeout: maximum number of seconds that one read of metadata may take.
+    :ivar noted: called by a pass with the id of each ledger whose metadata cannot be decoded, and why.
     """
 
     _log = Logger()
@@ -44,6 +45,7 @@ class LedgerScan:
     operations: Throttle
     parallel: int
     timeout: float
+    noted: Callable[[int, str], object]
 
     async def run(self, on_ledger: LedgerCallback) -> int:
         """Call ``on_ledger`` for all ledgers; an error or a cancellation ends the pass and cancels running calls.
@@ -54,7 +56,7 @@ class LedgerScan:
             long.
         """
         count = 0
-        undecoded = UndecodedLedgers()
+        undecoded = UndecodedLedgers(self.noted)
 
         async def one(ledger_id: int) -> None:
             nonlocal count
