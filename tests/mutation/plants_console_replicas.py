@@ -134,6 +134,10 @@ PLANTS = (
         where="marks_alone",
     ),
     Plant(
+        "ledgers that audits leave out are not told", _CLUSTER, "undecoded.ids", "()", _SEARCHED,
+        where="ClusterParts.cluster",
+    ),
+    Plant(
         "a bookie that marks beyond the listed ones name counts as one without", _CLUSTER, "not is_more", "True",
         ["tests.http.console.test_repair"], where="ClusterParts.repair",
     ),

@@ -83,6 +83,7 @@ class ClusterParts:
         self._urls: dict[str, str] = {}
         self._sizes = USUAL_ENSEMBLE, USUAL_ENSEMBLE
         self._away = self._unneeded = frozenset[str]()
+        self._undecoded: Collection[int] = ()
         self._placed: tuple[tuple[int, int], Mapping[str, str]] = self._sizes, {}
         self._unplaceable = ""
         self._registered = frozenset[str]()
@@ -131,9 +132,10 @@ class ClusterParts:
             self._urls.clear()
         away = frozenset(filter(self._is_away, states))
         if is_survey or away != self._away:
-            looked = Deferred.fromCoroutine(unneeded_bookies(admin, away))
+            undecoded = UndecodedLedgers()
+            looked = Deferred.fromCoroutine(unneeded_bookies(admin, away, undecoded))
             looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())
-            self._away, self._unneeded = away, await looked
+            self._away, self._unneeded, self._undecoded = away, await looked, undecoded.ids
         if is_survey:
             self._surveyed = self._sampled
         in_racks = {each: racks[each] for each in writable if each in racks and not self._is_away(each)}
@@ -149,7 +151,7 @@ class ClusterParts:
             self._unplaceable, bool(racks),
         )  # fmt: skip
         return {
-            **found.as_json(self._unnamed),
+            **found.as_json(self._unnamed, self._undecoded),
             "bookies": {row.id: row.row for row in rows},
             "safe": [attrs.asdict(each) for each in reasons],
         }
@@ -224,7 +226,8 @@ class ClusterParts:
         locks = None if found.locks is None else of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
-        elsewhere, alone = self._elsewhere(locks or {}, jobs), marks_alone(enabled, auditor, self._unnamed)
+        elsewhere = self._elsewhere(locks or {}, jobs)
+        alone = marks_alone(enabled, auditor, self._unnamed, self._undecoded)
         is_whole = found.looked_at == len(marked) and not is_more
         self._named = (len(marked), found.named) if is_whole else None
         return {
@@ -327,11 +330,14 @@ async def newest_sizes(admin: BookKeeperAdmin) -> tuple[int, int]:
     return max(sizes, default=(USUAL_ENSEMBLE, USUAL_ENSEMBLE))
 
 
-async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -> frozenset[str]:
+async def unneeded_bookies(
+    admin: BookKeeperAdmin, bookie_ids: frozenset[str], undecoded: UndecodedLedgers
+) -> frozenset[str]:  # fmt: skip
     """Return those of some bookies that no ledger needs, such as decommissioned ones whose cookies were not deleted.
 
     :param admin: the client of the cluster.
     :param bookie_ids: ids of the bookies.
+    :param undecoded: gets the ledgers whose metadata cannot be decoded.
     :returns: no bookies if there are more than :data:`MOST_LOOKED_AT` ledgers: they are not looked at.  None either if
         the metadata of a ledger cannot be decoded: it may need any of the bookies.
     """
@@ -340,7 +346,7 @@ async def unneeded_bookies(admin: BookKeeperAdmin, bookie_ids: frozenset[str]) -
     ledger_ids = await ledger_ids_from(admin, 0, MOST_LOOKED_AT + 1)
     if len(ledger_ids) > MOST_LOOKED_AT:
         return frozenset()
-    needed, undecoded = set[str](), UndecodedLedgers()
+    needed = set[str]()
 
     async def look(ledger_id: int) -> None:
         metadata = await undecoded.read(admin.client.metadata.ledgers, ledger_id)

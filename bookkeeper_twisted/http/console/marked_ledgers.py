@@ -239,14 +239,15 @@ class AutorecoveryFacts:
             return cls(unread=str(error) or type(error).__name__)
         return cls(len(marks), is_more, enabled, auditor)
 
-    def as_json(self, unnamed: Sequence[str]) -> Mapping[str, object]:
+    def as_json(self, unnamed: Sequence[str], undecoded: Collection[int] = ()) -> Mapping[str, object]:
         """Return the members of a JSON object that show these facts; those that are not known are left out.
 
         :param unnamed: ids of bookies that are gone, that ledgers need, and that no mark names.
+        :param undecoded: ids of ledgers whose metadata cannot be decoded.
         """
         if self.unread:
             return {"unread": self.unread}
-        alone = marks_alone(self.enabled, self.auditor, unnamed)
+        alone = marks_alone(self.enabled, self.auditor, unnamed, undecoded)
         known = {"marked": self.marked, "moreMarked": self.is_more, "marksAlone": alone, "auditor": self.auditor}
         return {**known, "unread": ""}
 
@@ -287,12 +288,15 @@ def mark_reason(
     return "; ".join(parts)
 
 
-def marks_alone(enabled: bool, auditor: str | None, unnamed: Sequence[str] = ()) -> str:
+def marks_alone(
+    enabled: bool, auditor: str | None, unnamed: Sequence[str] = (), undecoded: Collection[int] = ()
+) -> str:  # fmt: skip
     """Return why ledgers that lack replicas may have no mark at present; empty if no reason is known.
 
     :param enabled: whether autorecovery is switched on.
     :param auditor: the bookie id of the auditor; None if none is elected.
     :param unnamed: ids of unavailable bookies that ledgers may need and that no mark names.
+    :param undecoded: ids of ledgers whose metadata cannot be decoded, so that audits leave them out.
     """
     if not enabled:
         return "autorecovery is DISABLED, so the auditor marks no ledger"
@@ -301,7 +305,14 @@ def marks_alone(enabled: bool, auditor: str | None, unnamed: Sequence[str] = ())
     if not unnamed:
         return ""
     lost = ", ".join(unnamed[:_NAMED]) + (", ..." if len(unnamed) > _NAMED else "")
-    return f"no mark names {lost}, unavailable: all is repaired, or not audited yet, or the audits fail (auditor's log)"
+    text = (
+        f"no mark names {lost}, unavailable: all is repaired, or not audited yet, or the audits fail, or have left out "
+        "ledgers, which they read again later (auditor's log)"
+    )
+    if undecoded:
+        verb = "is" if len(undecoded) == 1 else "are"
+        text += f"; {undecoded_text(undecoded, f'{verb} left out of audits and read again')}"
+    return text
 
 
 def unmarked_reason(

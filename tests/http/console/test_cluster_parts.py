@@ -19,6 +19,7 @@ from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, Sp
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
+from bookkeeper_twisted.metadata.undecoded import UndecodedLedgers
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
@@ -240,7 +241,7 @@ class ClusterTests(ConsoleClusterCase):
         self.result(registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
         admin = self.result(self.shared())
         both = frozenset({"old:1", needed})
-        self.assertEqual(self.result(unneeded_bookies(admin, both)), {"old:1"})
+        self.assertEqual(self.result(unneeded_bookies(admin, both, UndecodedLedgers())), {"old:1"})
         said = self.read("cluster")["safe"][0]
         self.assertEqual(said, {"safe": True, "text": "all bookies that ledgers need are there"})
         for bookie_id in (needed, "older:1"):
@@ -251,4 +252,4 @@ class ClusterTests(ConsoleClusterCase):
             self.assertEqual(said, {"safe": False, "text": f"unavailable: {needed}"})
             self.result(self.marks.mark(ledger_id, () if marked else (needed,), None))
         self.patch(cluster_parts, "MOST_LOOKED_AT", 0)
-        self.assertEqual(self.result(unneeded_bookies(admin, both)), frozenset())
+        self.assertEqual(self.result(unneeded_bookies(admin, both, UndecodedLedgers())), frozenset())

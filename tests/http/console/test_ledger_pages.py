@@ -5,9 +5,10 @@ from typing import Any
 
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.http.console import ledger_pages
-from bookkeeper_twisted.http.console.cluster_parts import unneeded_bookies
+from bookkeeper_twisted.http.console.cluster_parts import ClusterParts, unneeded_bookies
 from bookkeeper_twisted.http.console.ledger_pages import LISTED, ROWS, SCANNED
 from bookkeeper_twisted.http.console.replicas import MOST_SHOWN
+from bookkeeper_twisted.metadata.undecoded import UndecodedLedgers
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 
 from .cluster_case import ConsoleClusterCase
@@ -358,10 +359,24 @@ class UndecodedTests(ConsoleClusterCase):
             self.assertIn("the version line is missing", answer.body)
 
     def test_unavailable_bookie(self) -> None:
-        """The list of bookies is shown, and none that is unavailable counts as one that no ledger needs."""
+        """The list of bookies is shown, and none that is unavailable counts as one that no ledger needs; that audits
+        leave the ledger out is said while no mark names the bookie.
+        """
         self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
-        admin = self.result(self.shared())
-        self.assertEqual(self.result(unneeded_bookies(admin, frozenset({"old:1"}))), frozenset())
+        admin, undecoded = self.result(self.shared()), UndecodedLedgers()
+        self.assertEqual(self.result(unneeded_bookies(admin, frozenset({"old:1"}), undecoded)), frozenset())
+        self.assertEqual(undecoded.ids, {self.broken})
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.settle()
+        parts = ClusterParts(self.shared, self.clock)
+        cluster: Any = self.result(parts.cluster())
+        repair: Any = self.result(parts.repair())
+        for text in (cluster["marksAlone"], repair["limit"]):
+            self.assertIn("no mark names old:1, unavailable: ", text)
+            self.assertTrue(text.endswith(
+                "; 1 ledger is left out of audits and read again, as its metadata cannot be decoded, such as ledger "
+                f"{self.broken}"
+            ), text)  # fmt: skip
 
     def test_store_fails(self) -> None:
         """A store that cannot be read is not taken for metadata that cannot be decoded."""

@@ -84,10 +84,15 @@ class ReasonTests(SynchronousTestCase):
                 marks_alone(False, auditor, ["b"]), "autorecovery is DISABLED, so the auditor marks no ledger"
             )
         for unnamed, said in ((["b", "c", "d"], "b, c, d"), (["b", "c", "d", "e"], "b, c, d, ...")):
+            text = (
+                f"no mark names {said}, unavailable: all is repaired, or not audited yet, or the audits fail, or have "
+                "left out ledgers, which they read again later (auditor's log)"
+            )
+            self.assertEqual(marks_alone(True, "a", unnamed), text)
             self.assertEqual(
-                marks_alone(True, "a", unnamed),
-                f"no mark names {said}, unavailable: all is repaired, or not audited yet, or the audits fail "
-                "(auditor's log)",
+                marks_alone(True, "a", unnamed, {7, 3}),
+                f"{text}; 2 ledgers are left out of audits and read again, as their metadata cannot be decoded, such "
+                "as ledger 3, 7",
             )
 
     def test_risks(self) -> None:
