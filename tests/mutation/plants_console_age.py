@@ -39,6 +39,14 @@ PLANTS = (
         "list(status.obstacles)", "[]", _BOOKIE_PAGES, where="BookiePages._entry_logs",
     ),
     Plant(
+        "a decommission has an end for 30 s after the store was lost", "http/console/bookie_parts.py",
+        "remaining.unreachable or outage", "remaining.unreachable", _BOOKIE_PAGES, where="_remaining",
+    ),
+    Plant(
+        "operations do not hear of a lost connection to the store", "http/console/assembly.py",
+        "parts.disconnection()", "''", ["tests.http.console.test_assembly"], where="_of_cluster.operations",
+    ),
+    Plant(
         "ledgers wait for a worker while autorecovery is switched off", _ENDS,
         "MARKED if is_on else SWITCHED_OFF", "MARKED", _ENDED, where="Decommission._blockers",
     ),
@@ -151,7 +159,8 @@ PLANTS = (
     ),
     Plant(
         "a decommission that cannot end seems to wait for workers alone", "http/console/bookie_parts.py",
-        """f"{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}\"""", 'f"{ledgers(left)} left{most}"',
+        """f"{begin}{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}\"""",
+        'f"{ledgers(left)} left{most}"',
         _BOOKIE_PAGES, where="_remaining",
     ),
     Plant(

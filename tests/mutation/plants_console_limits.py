@@ -467,7 +467,7 @@ PLANTS = (
     ),
     Plant(
         "the console does not ask the driver why it waits", _CLUSTER, "str(connection.outage())", '""', _SURVEYED,
-        where="ClusterParts.outage",
+        where="ClusterParts.disconnection",
     ),
     Plant(
         "a new bookie is asked later", _ANSWERS, "new + again", "again", _ANSWERED, where="BookieAnswers._due",

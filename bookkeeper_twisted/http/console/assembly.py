@@ -128,7 +128,7 @@ def _of_cluster(
     parts = ClusterParts(client, clock, limits)
 
     async def operations() -> object:
-        return operations_value(autorecovery.operations, clock.seconds(), parts.jobs())
+        return operations_value(autorecovery.operations, clock.seconds(), parts.jobs(), parts.disconnection())
 
     async def replication() -> object:
         return None if limits() is None else replication_value(parts.jobs())

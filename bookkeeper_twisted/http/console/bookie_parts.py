@@ -106,7 +106,7 @@ class BookieParts:
 
 
 def operations_value(
-    operations: Mapping[str, RunningOperation], now: float, jobs: Sequence[RunningJob] = ()
+    operations: Mapping[str, RunningOperation], now: float, jobs: Sequence[RunningJob] = (), outage: str = ""
 ) -> list[object]:  # fmt: skip
     """Return running and failed decommissions and recoveries as JSON, with the ledgers that decommissions wait for.
 
@@ -114,13 +114,17 @@ def operations_value(
     :param now: the time, in seconds of the clock.
     :param jobs: the jobs of the replication worker of this process; a decommission does not end before those of its
         ledgers.
+    :param outage: why the metadata store cannot be read at present; empty if no reason is known.
     """
     return [
         {
             "name": each.name,
             "began": each.began,
             **({"failure": each.failure, "advice": each.advice} if each.failure else {}),
-            **(_remaining(each.remaining, each, now, jobs) if each.remaining is not None else {}),
+            **(
+                {} if each.remaining is None
+                else _remaining(each.remaining, each, now, jobs, "" if each.failure else outage)
+            ),
         }
         for each in operations.values() if each.ended is None or each.failure
     ]
@@ -143,30 +147,31 @@ def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
 
 
 def _remaining(
-    remaining: Remaining, operation: RunningOperation, now: float, jobs: Sequence[RunningJob]
+    remaining: Remaining, operation: RunningOperation, now: float, jobs: Sequence[RunningJob], outage: str
 ) -> Mapping[str, object]:  # fmt: skip
     """Return as JSON the ledgers that a decommission waits for, and the estimated seconds until its end.
 
     If some of the ledgers cannot be repaired, or wait for a time or for their writers, there is a text about the end
-    instead of the seconds.
+    instead of the seconds.  While the metadata store cannot be read, these are those of before, and there is no end.
     """
+    unreachable = remaining.unreachable or outage
     present = {reason: without_past(reason, now) for reason in set(remaining.blockers.values())}
     blockers = {ledger_id: present[reason] for ledger_id, reason in remaining.blockers.items()}
     left, done = len(blockers), remaining.found - len(blockers)
     seconds, obstacle = now - operation.began, obstacle_of(blockers)
     recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
     least = max([job.eta for job in jobs if repaired_ledger(job) in blockers and job.eta is not None], default=0.0)
-    eta = max(seconds * left / done, recent, least) if done and not obstacle else None
-    kinds = by_kind(blockers)
+    eta = max(seconds * left / done, recent, least) if done and not obstacle and not unreachable else None
+    kinds, begin = by_kind(blockers), f"waits for the metadata store: {unreachable}; before: " if unreachable else ""
     most = "".join([f", {len(ids):,} of them because of this: {example}" for example, ids in kinds[:1]])
     return {
         "found": remaining.found,
         "left": left,
         "readAt": remaining.read_at,
-        "unreachable": remaining.unreachable,
+        "unreachable": unreachable,
         "eta": _rounded(eta),
         "obstacle": obstacle,
-        "summary": f"{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}",
+        "summary": f"{begin}{obstacle}{'; ' if obstacle else ''}{ledgers(left)} left{most}",
         "blockers": [
             {"kind": kind_of(example), "reason": example, "count": len(ids), "ledgers": ids[:_SHOWN_LEDGERS]}
             for example, ids in kinds[:_SHOWN_KINDS]

@@ -103,9 +103,11 @@ class ClusterParts:
 
     def outage(self) -> str:
         """Return why the metadata store cannot be read at present; empty if the driver knows of no reason."""
-        if self._metadata is None:
-            return "this process has not connected to the store yet"
-        connection = IStoreConnection(self._metadata, None)
+        return "this process has not connected to the store yet" if self._metadata is None else self.disconnection()
+
+    def disconnection(self) -> str:
+        """Return why the metadata store, which has been read before, cannot be read; empty if no reason is known."""
+        connection = None if self._metadata is None else IStoreConnection(self._metadata, None)
         return "" if connection is None else str(connection.outage())
 
     async def _admin(self) -> BookKeeperAdmin:

@@ -1,8 +1,10 @@
 """The console of a process that runs autorecovery alone."""
 
 import json
+from typing import Any
 
 from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
+from zope.interface import directlyProvides
 
 from bookkeeper_twisted.autorecovery.operations.decommission import MARKED
 from bookkeeper_twisted.errors import MetadataUnavailableError
@@ -11,6 +13,7 @@ from bookkeeper_twisted.http.site import make_autorecovery_site
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
+from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 
 from .cluster_case import ConsoleClusterCase
 
@@ -95,6 +98,13 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.clock.pump([5.0] * 2)
         (found,) = self.json("stream")["operations"]
         self.assertEqual((found["unreachable"], found["left"]), ("", 1))
+        driver: Any = self.result(self.shared()).client.metadata
+        directlyProvides(driver, IStoreConnection)
+        for outage in ("no connection to ZooKeeper", ""):
+            driver.outage = lambda outage=outage: outage
+            self.clock.advance(INTERVAL)
+            (found,) = self.json("stream")["operations"]
+            self.assertEqual(found["unreachable"], outage)
         self.result(self.marks.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])

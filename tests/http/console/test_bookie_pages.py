@@ -322,6 +322,19 @@ class BookiePartsTests(BookieConsoleCase):
         most = f"500 ledgers left, 300 of them because of this: {MARKED}"
         self.assertEqual(found["summary"], f"{obstacle}; {most}")
 
+    def test_outage(self) -> None:
+        """As soon as the metadata store is away, the ledgers are said to be those of before, and there is no end."""
+        operation = RunningOperation("decommission of bookie b", 5.0)
+        for count in (60, 20):
+            operation.note(Remaining(dict.fromkeys(range(count), MARKED), 60), 20.0)
+        for outage in ("", "no connection"):
+            (found,) = operations_value({"d": operation}, 25.0, (), outage)
+            assert isinstance(found, dict)
+            left = f"20 ledgers left, 20 of them because of this: {MARKED}"
+            text = f"waits for the metadata store: {outage}; before: {left}" if outage else left
+            self.assertEqual((found["unreachable"], found["summary"]), (outage, text))
+            self.assertEqual((found["eta"] is None, found["left"]), (bool(outage), 20))
+
     def test_past_time(self) -> None:
         """A time that is past is not shown: its ledger waits for a free worker, and the end follows from the speed."""
         operation = RunningOperation("decommission of bookie b", 0.0)
