@@ -39,6 +39,14 @@ PLANTS = (
         "list(status.obstacles)", "[]", _BOOKIE_PAGES, where="BookiePages._entry_logs",
     ),
     Plant(
+        "a decommission does not say that no worker is there", _ENDS, "MARKED if recovering else UNATTENDED", "MARKED",
+        _ENDED, where="Decommission._blockers",
+    ),
+    Plant(
+        "a missing worker is no fact against a loss", _CLUSTER,
+        "bool(marked) and found.locks is not None and not found.locks", "False", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
         "a decommission has an end for 30 s after the store was lost", "http/console/bookie_parts.py",
         "remaining.unreachable or outage", "remaining.unreachable", _BOOKIE_PAGES, where="_remaining",
     ),
@@ -48,7 +56,7 @@ PLANTS = (
     ),
     Plant(
         "ledgers wait for a worker while autorecovery is switched off", _ENDS,
-        "MARKED if is_on else SWITCHED_OFF", "MARKED", _ENDED, where="Decommission._blockers",
+        "unattended if is_on else SWITCHED_OFF", "unattended", _ENDED, where="Decommission._blockers",
     ),
     Plant(
         "a bookie that logs no slow request has no standstills", "bookie/requests/slow_requests.py",

@@ -475,7 +475,7 @@ PLANTS = (
     Plant(
         "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
         "risks(rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread, "
-        "self._unplaceable, bool(racks))",
+        "self._unplaceable, bool(racks), self._is_idle)",
         "risks(rows, found.marked > 0, True, 'a', self._sizes[0], () if found.marked else self._unneeded)", _SURVEYED,
         where="ClusterParts.cluster",
     ),

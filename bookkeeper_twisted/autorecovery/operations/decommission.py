@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 OPEN = "not closed: a writer may have it open"
 MARKED = "marked, and waiting for a worker"
+UNATTENDED = f"{MARKED}; none is at work at present"
 UNMARKED = "not marked yet"
 SWITCHED_OFF = "not repaired while autorecovery is switched off"
 GONE = "cannot be repaired: no registered bookie has a replica of some of its entries"
@@ -229,14 +230,14 @@ class Decommission:
         """
         marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
         recovering, is_on = await self._admin.recovering(), await self._admin.is_enabled()
-        reasons = {}
+        reasons, unattended = {}, MARKED if recovering else UNATTENDED
         for ledger_id in sorted((self._needing | marked) - self._undecoded.ids):
             if ledger_id in self._gone and not reason_of(recovering.get(ledger_id, "")):
                 reasons[ledger_id] = GONE
             elif ledger_id in recovering:
                 reasons[ledger_id] = blocker_of(recovering[ledger_id])
             elif ledger_id in marked:
-                reasons[ledger_id] = MARKED if is_on else SWITCHED_OFF
+                reasons[ledger_id] = unattended if is_on else SWITCHED_OFF
             elif await self._is_open(ledger_id):
                 reasons[ledger_id] = OPEN
             else:

@@ -91,6 +91,7 @@ class ClusterParts:
         # the number of marks, and the bookies that they name, if the last reading of the repair has read all of them
         self._named: tuple[int, set[str]] | None = None
         self._unnamed: list[str] = []
+        self._is_idle = False
         self._surveyed: float | None = None
         self._sampled = -SEEN_SECONDS
 
@@ -150,7 +151,7 @@ class ClusterParts:
         self._unnamed = self._without_mark(lost, found.marked)
         reasons = risks(
             rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
-            self._unplaceable, bool(racks),
+            self._unplaceable, bool(racks), self._is_idle,
         )  # fmt: skip
         return {
             **found.as_json(self._unnamed, self._undecoded),
@@ -224,6 +225,7 @@ class ClusterParts:
         found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said, silent)
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
         await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
+        self._is_idle = bool(marked) and found.locks is not None and not found.locks
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
         locks = None if found.locks is None else of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}

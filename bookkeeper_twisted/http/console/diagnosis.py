@@ -312,7 +312,7 @@ class RiskReason:
 def risks(
     rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
     unneeded: Collection[str] = (), unread: str = "", unplaceable: str = "",
-    has_racks: bool = True,
+    has_racks: bool = True, is_idle: bool = False,
 ) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
@@ -328,6 +328,7 @@ def risks(
     :param unplaceable: after the loss of which bookie no ensemble could be chosen, although enough are left, and why;
         empty if one could be chosen.
     :param has_racks: whether this process knows the racks of bookies, which a placement policy may enforce.
+    :param is_idle: whether no replication worker has locked a ledger, although ledgers are marked.
     """
     rows = list(rows)
     writable = [row for row in rows if row.state == "writable" and not row.why]
@@ -343,7 +344,7 @@ def risks(
     others = sum(free for _, free in known) - max((free for _, free in known), default=0)
     return [
         RiskReason(not gone, "; ".join(gone) if gone else there),
-        *_of_autorecovery(marked, enabled, auditor, unread),
+        *_of_autorecovery(marked, enabled, auditor, unread, is_idle),
         RiskReason(
             len(writable) > ensemble and not unplaceable,
             f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
@@ -359,11 +360,18 @@ def risks(
     ]  # fmt: skip
 
 
-def _of_autorecovery(marked: bool, enabled: bool, auditor: str | None, unread: str) -> list[RiskReason]:
+def _of_autorecovery(
+    marked: bool, enabled: bool, auditor: str | None, unread: str, is_idle: bool
+) -> list[RiskReason]:  # fmt: skip
     if unread:
         return [RiskReason(None, f"marks, switch and auditor cannot be read: {unread}")]
+    # Workers are registered nowhere: nobody can tell whether there is one before ledgers are marked.
+    work = "no ledger is marked for repair; whether a replication worker runs shows only when one is"
+    if marked:
+        idle = "; no replication worker is at work: nothing is repaired at present"
+        work = f"ledgers lack replicas already{idle if is_idle else ''}"
     return [
-        RiskReason(not marked, "ledgers lack replicas already" if marked else "no ledger is marked for repair"),
+        RiskReason(not marked, work),
         RiskReason(enabled, "autorecovery is enabled" if enabled else "autorecovery is disabled: nothing is repaired"),
         RiskReason(
             auditor is not None,

@@ -11,6 +11,7 @@ from bookkeeper_twisted.autorecovery.operations.decommission import (
     MARKED,
     OPEN,
     SWITCHED_OFF,
+    UNATTENDED,
     UNMARKED,
     Decommission,
     Remaining,
@@ -149,7 +150,7 @@ class DecommissionTests(ClusterCase):
         done = self.start()
         self.do(self.driver.underreplication.mark(self.ids[0], (_GONE,), 5))
         for enabled, expected in ((False, dict.fromkeys(self.ids, SWITCHED_OFF)),
-                                  (True, {**dict.fromkeys(self.ids, UNMARKED), self.ids[0]: MARKED})):  # fmt: skip
+                                  (True, {**dict.fromkeys(self.ids, UNMARKED), self.ids[0]: UNATTENDED})):  # fmt: skip
             self.do(self.driver.underreplication.set_enabled(enabled))
             self.pass_time(2)
             self.assertEqual(self.looks[-1].blockers, expected)

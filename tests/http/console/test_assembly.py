@@ -6,7 +6,7 @@ from typing import Any
 from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from zope.interface import directlyProvides
 
-from bookkeeper_twisted.autorecovery.operations.decommission import MARKED
+from bookkeeper_twisted.autorecovery.operations.decommission import UNATTENDED
 from bookkeeper_twisted.errors import MetadataUnavailableError
 from bookkeeper_twisted.http.console.feed import INTERVAL
 from bookkeeper_twisted.http.site import make_autorecovery_site
@@ -44,7 +44,7 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.clock.pump([1.0] * 3)
         (found,) = self.json("stream")["operations"]
         self.assertEqual((found["name"], found["found"], found["left"]), ("decommission of bookie gone:1", 1, 1))
-        self.assertEqual(found["blockers"], [{"kind": MARKED, "reason": MARKED, "count": 1, "ledgers": [3]}])
+        self.assertEqual(found["blockers"], [{"kind": UNATTENDED, "reason": UNATTENDED, "count": 1, "ledgers": [3]}])
         self.result(self.marks.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])

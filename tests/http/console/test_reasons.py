@@ -115,6 +115,12 @@ class ReasonTests(SynchronousTestCase):
         found = risks(rows, False, False, None, unread="no right")
         self.assertEqual([each.safe for each in found], [True, None, True, True])
         self.assertEqual(found[1].text, "marks, switch and auditor cannot be read: no right")
+        self.assertTrue(risks(rows, False, True, "a")[1].text.endswith("; whether a replication worker runs shows only "
+                                                                       "when one is"))  # fmt: skip
+        for is_idle in (False, True):
+            fact = risks(rows, True, True, "a", is_idle=is_idle)[1]
+            self.assertIs(fact.safe, False)
+            self.assertEqual("; no replication worker is at work: nothing is repaired at present" in fact.text, is_idle)
         for ensemble, is_safe in ((2, True), (3, True), (4, False)):
             self.assertIs(risks(rows, False, True, "a", ensemble)[4].safe, is_safe)
 

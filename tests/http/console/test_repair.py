@@ -58,6 +58,11 @@ class RepairTests(ConsoleClusterCase):
         (row,) = found["ledgers"]
         self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (ledger_id, bookies[:2], 7.0, 0))
         self.assertIn("no replication worker is at work", found["limit"])
+        self.result(self.marks.lock(ledger_id, "h"))
+        for is_locked in (False, True):
+            texts = [each["text"] for each in self.read("cluster")["safe"] if "ledgers lack replicas" in each["text"]]
+            self.assertEqual("no replication worker is at work" in texts[0], not is_locked)
+            self.read("repair")
 
     def test_marks_alone(self) -> None:
         """While the auditor marks nothing, because of the switch or for another reason, no mark is no good news."""
