@@ -42,7 +42,7 @@ PLANTS = (
         "len(by_lac) < 2", "True", _COMPARED, where="_other_lacs",
     ),
     Plant(
-        "a damaged replica is left", _MARKED, "self._answering - set(mark.replicas)", "self._answering",
+        "a damaged replica is left", _MARKED, "self._answering - doubted(mark, metadata)", "self._answering",
         _SURVEYED, where="MarkedLedgers._read_replicas",
     ),
     Plant(
@@ -136,6 +136,10 @@ PLANTS = (
     Plant(
         "ledgers that audits leave out are not told", _CLUSTER, "undecoded.ids", "()", _SEARCHED,
         where="ClusterParts.cluster",
+    ),
+    Plant(
+        "replicas count as left although the mark cannot be decoded", _MARKED, "mark.problem", "False", _SURVEYED,
+        where="doubted",
     ),
     Plant(
         "a bookie that marks beyond the listed ones name counts as one without", _CLUSTER, "not is_more", "True",

@@ -32,7 +32,7 @@ from ..api import Answer, ApiRequest, json_answer
 from ..cluster_api import Connect, or_not_found
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
-from .marked_ledgers import mark_reason, present_locks, says_lost, unmarked_reason
+from .marked_ledgers import doubted, mark_reason, present_locks, says_lost, unmarked_reason
 from .replicas import compared, is_empty, judged, live_replicas, promised_replicas
 from .sources import exact
 
@@ -172,7 +172,7 @@ class LedgerPages:
         answering = registered - await self._silent(admin, registered)
         scan = await self._scan(admin, after)
         ids, found = scan.ids, scan.found
-        missing = await self._missing(admin, ids)
+        missing = await self._missing(admin, found)
         rows: list[Mapping[str, object]] = []
         unpromised, last = [], after
         for ledger_id in ids:
@@ -233,8 +233,10 @@ class LedgerPages:
         async with self._turn:
             return await self._next(admin, after)
 
-    async def _missing(self, admin: BookKeeperAdmin, ledger_ids: Collection[int]) -> dict[int, frozenset[str]]:
-        """Return the bookies in the underreplicated marks of those of some ledgers that are marked.
+    async def _missing(
+        self, admin: BookKeeperAdmin, ledgers: Mapping[int, LedgerMetadata]
+    ) -> dict[int, frozenset[str]]:  # fmt: skip
+        """Return the bookies in the underreplicated marks of those of some ``ledgers`` that are marked.
 
         Their replicas do not count as left: they are damaged, lack entries, or were away.
         """
@@ -245,11 +247,11 @@ class LedgerPages:
 
         async def read(ledger_id: int) -> None:
             try:
-                found[ledger_id] = frozenset((await marks.read_mark(ledger_id)).value.replicas)
+                found[ledger_id] = doubted((await marks.read_mark(ledger_id)).value, ledgers[ledger_id])
             except NotUnderreplicatedError:
                 pass
 
-        await for_each(ledger_ids if len(marked) > LISTED else set(ledger_ids) & set(marked), read, _AT_ONCE)
+        await for_each(ledgers if len(marked) > LISTED else ledgers.keys() & set(marked), read, _AT_ONCE)
         return found
 
     async def _next(self, admin: BookKeeperAdmin, after: int) -> ScannedLedgers:
@@ -277,13 +279,12 @@ class LedgerPages:
         admin = await self._connect()
         metadata = await _metadata(admin, ledger_id)
         writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
-        mark = await self._mark(admin, ledger_id, writable | read_only)
+        mark, doubtful = await self._mark(admin, ledger_id, metadata, writable | read_only)
         silent = metadata.bookies & await self._silent(admin, writable | read_only)
         stored, present = writable | read_only, (writable | read_only) - silent
-        if mark is not None:
-            present = present.difference(mark.missing)
-            if says_lost(mark.lock):
-                stored = present = frozenset()
+        present -= doubtful
+        if mark is not None and says_lost(mark.lock):
+            stored = present = frozenset()
         autorecovery = AutorecoveryAdmin(admin.client.metadata)
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         found = {
@@ -302,16 +303,21 @@ class LedgerPages:
             )  # fmt: skip
         return json_answer(exact(found))
 
-    async def _mark(self, admin: BookKeeperAdmin, ledger_id: int, registered: frozenset[str]) -> LedgerMark | None:
-        """Return the underreplicated mark of a ledger, as it is shown; None if the ledger is not marked."""
+    async def _mark(
+        self, admin: BookKeeperAdmin, ledger_id: int, metadata: LedgerMetadata, registered: frozenset[str]
+    ) -> tuple[LedgerMark | None, frozenset[str]]:  # fmt: skip
+        """Return the underreplicated mark of a ledger, as it is shown, and the bookies whose replicas do not count.
+
+        The mark is None if the ledger is not marked.
+        """
         try:
             mark = (await admin.client.metadata.underreplication.read_mark(ledger_id)).value
         except NotUnderreplicatedError:
-            return None
+            return None, frozenset()
         locks = await AutorecoveryAdmin(admin.client.metadata).recovering()
         lock = present_locks(locks, self._jobs(), self._seconds()).get(ledger_id)
         since = None if mark.ctime is None else mark.ctime / 1000
-        return LedgerMark(mark.replicas, since, lock, mark_reason(mark, lock, registered))
+        return LedgerMark(mark.replicas, since, lock, mark_reason(mark, lock, registered)), doubted(mark, metadata)
 
     @routed(
         Route("GET", "/api/v1/console/entry",

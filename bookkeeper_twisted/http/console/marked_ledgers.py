@@ -125,7 +125,7 @@ class MarkedLedgers:
         if metadata is None:
             return (None, mark, None) if ledger_id in self._undecoded.ids else None
         is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
-        replicas = 0 if is_lost else live_replicas(metadata, self._answering - set(mark.replicas))
+        replicas = 0 if is_lost else live_replicas(metadata, self._answering - doubted(mark, metadata))
         if is_lost or live_replicas(metadata, self._answering) == 0:
             self.unavailable.append(ledger_id)
         elif replicas == 0:
@@ -164,6 +164,18 @@ def present_locks(locks: Mapping[int, str], jobs: Sequence[RunningJob], now: flo
         if job.reason and not reason_of(holder):
             texts[ledger_id] = f"{holder}: {_STATES.get(job.state, job.state)}: {job.reason}"
     return texts
+
+
+def doubted(mark: UnderreplicatedLedger, metadata: LedgerMetadata) -> frozenset[str]:
+    """Return the bookies of a ledger whose replicas do not count as left: those that its mark names.
+
+    A mark that cannot be decoded may name any of them.  One that names none, as that of a check of placement, does not
+    say that any lacks entries.
+
+    :param mark: the underreplicated mark of the ledger.
+    :param metadata: metadata of the ledger.
+    """
+    return metadata.bookies if mark.problem else frozenset(mark.replicas)
 
 
 def says_lost(lock: str | None) -> bool:

@@ -134,7 +134,9 @@ class MarkTests(ConsoleClusterCase):
         return self.result(parts.repair() if name == "repair" else parts.cluster())
 
     def test_undecodable_mark(self) -> None:
-        """A mark that cannot be decoded has a row that says so, here and on the page of its ledger."""
+        """A mark that cannot be decoded has a row that says so, here and on the page of its ledger; as it may name any
+        bookie, no replica of the ledger is sure to be left.
+        """
         broken, other = (self.ledger(b"x") for _ in range(2))
         for ledger_id in (broken, other):
             self.result(self.marks.mark(ledger_id, self.bookies_of(ledger_id)[:1], 7000))
@@ -142,14 +144,17 @@ class MarkTests(ConsoleClusterCase):
         found = self.read("repair")
         self.assertEqual((found["count"], found["lookedAt"]), (2, 2))
         row = found["ledgers"][0]
-        self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (broken, [], None, 2))
+        self.assertEqual((row["id"], row["missing"], row["since"], row["replicas"]), (broken, [], None, 0))
+        self.assertEqual((found["unavailable"], found["doubtful"]), (0, 1))
         reason = row["reason"]
         self.assertTrue(reason.startswith("its mark cannot be decoded, so the bookies in it are not known: "), reason)
         self.assertIn("can't decode byte 0xff", reason)
         self.assertTrue(reason.endswith("; no worker is at it at present"), reason)
-        self.assertEqual(self.json(f"ledger?ledger_id={broken}")["mark"]["reason"], reason)
-        listed = self.json("ledgers?at_risk=true")
-        self.assertEqual([each["id"] for each in listed["ledgers"]], [other])
+        page = self.json(f"ledger?ledger_id={broken}")
+        self.assertEqual((page["mark"]["reason"], page["replicas"], page["doubtful"]), (reason, 0, 2))
+        listed = self.json("ledgers?at_risk=true")["ledgers"]
+        self.assertEqual([(each["id"], each["replicas"], each["doubtful"]) for each in listed],
+                         [(broken, 0, 2), (other, 1, 1)])  # fmt: skip
 
     def test_unread_marks(self) -> None:
         """The bookies are shown although the marks cannot be read; if the store cannot be reached, nothing is."""
