@@ -63,8 +63,12 @@ PLANTS = (
     ),
     Plant(
         "a lock that cannot be decoded hides the others", _ZOOKEEPER,
-        'holders[int(digits[1])] = f"not known, as the lock cannot be decoded: {error}"', "raise", _STORED,
-        where="ZooKeeperUnderreplication.locked_ledgers",
+        """holders[int(digits[1])] = f"not known: the lock of ledger {int(digits[1])} cannot be decoded, {why}\"""",
+        "raise", _STORED, where="ZooKeeperUnderreplication.locked_ledgers",
+    ),
+    Plant(
+        "what a lock that cannot be decoded holds up names no ledger", _ZOOKEEPER, """str(error).replace(": ", ", ")""",
+        "str(error)", _STORED, where="ZooKeeperUnderreplication.locked_ledgers",
     ),
     Plant(
         "marks that cannot be read hide the bookies", _MARKED,

@@ -262,7 +262,8 @@ class ZooKeeperUnderreplication:
             except NodeMissingError:
                 pass  # the lock was released after the locks were listed
             except CodecError as error:  # the text is only for people to read
-                holders[int(digits[1])] = f"not known, as the lock cannot be decoded: {error}"
+                why = str(error).replace(": ", ", ")  # in the text of a lock, a colon ends the name of the host
+                holders[int(digits[1])] = f"not known: the lock of ledger {int(digits[1])} cannot be decoded, {why}"
         return dict(sorted(holders.items()))
 
     # -- the switch --

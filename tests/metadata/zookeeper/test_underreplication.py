@@ -2,6 +2,7 @@
 
 from twisted.logger import capturedLogs
 
+from bookkeeper_twisted.autorecovery.replication.lock_reasons import reason_of
 from bookkeeper_twisted.errors import LedgerLockedError, MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper import underreplication
@@ -120,13 +121,14 @@ class UnderreplicationTests(ZooKeeperCase):
             self.assertEqual((self.listed(), self.marks.strays), ([5], frozenset(strays)))
 
     def test_undecodable_lock(self) -> None:
-        """A lock that cannot be decoded does not hide the others."""
+        """A lock that cannot be decoded does not hide the others; what is said of it names its ledger."""
         for ledger_id in (5, 6):
             self.run_(self.marks.lock(ledger_id, "host"))
         self.server.set("/ledgers/underreplication/locks/urL0000000005", b"\xff", 0)
         found = self.run_(self.marks.locked_ledgers())
         self.assertEqual((list(found), found[6]), ([5, 6], "host"))
-        self.assertTrue(found[5].startswith("not known, as the lock cannot be decoded: "), found)
+        self.assertTrue(found[5].startswith("not known: the lock of ledger 5 cannot be decoded, "), found)
+        self.assertTrue(reason_of(found[5]).startswith("the lock of ledger 5 cannot be decoded, "), found)
 
     def test_lost_locks(self) -> None:
         """Listeners are called at the end of a session, before the next can be used, until their watch ends."""
