@@ -173,7 +173,7 @@ PLANTS = (
     ),
     Plant(
         "marks are not counted before all of their ledgers are read", _CLUSTER,
-        "await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))",
+        "await within(self._clock, left, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))",
         "await found.read(marked[:MOST_LOOKED_AT], MOST_MARKS)", _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
@@ -182,7 +182,8 @@ PLANTS = (
         where="ClusterParts.cluster",
     ),
     Plant(
-        "no bookie is shown before all marks are counted", _MARKED, "seconds() >= until", "False", _SURVEYED,
+        "no bookie is shown before all marks are counted", _MARKED,
+        "seconds() - began >= (patience if len(found) >= enough else DETAILS_SECONDS)", "False", _SURVEYED,
         where="list_marks",
     ),
     Plant(
@@ -213,8 +214,17 @@ PLANTS = (
     ),
     Plant(
         "no details are read before all marks are listed", _CLUSTER,
-        "await list_marks(metadata.underreplication, self._seconds, LISTING_SECONDS)",
-        "await list_marks(metadata.underreplication, self._seconds, 1000)", _SURVEYED, where="ClusterParts.repair",
+        "await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
+        "await list_marks(marks, self._seconds, 1000)", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
+        "of few marks one is listed while the store is slow", _CLUSTER,
+        "await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
+        "await list_marks(marks, self._seconds, LISTING_SECONDS)", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
+        "a long listing of few marks makes the repair late", _CLUSTER,
+        "min(max(left, LISTING_SECONDS), DETAILS_SECONDS)", "DETAILS_SECONDS", _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
         "a lock without a mark is a ledger that waits", _CLUSTER,

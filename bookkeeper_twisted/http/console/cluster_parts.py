@@ -208,13 +208,16 @@ class ClusterParts:
     async def repair(self) -> object:
         """Return the underreplicated ledgers, why each is not repaired yet, and what limits the speed of the repair.
 
-        Marks that cannot be listed within :data:`LISTING_SECONDS` are left out.  Locks that cannot be read within
-        :data:`DETAILS_SECONDS` are unknown, and so are the details of ledgers that cannot be read within as long again.
+        Marks that cannot be listed within :data:`LISTING_SECONDS`, or :data:`DETAILS_SECONDS` if they are few, are left
+        out.  Locks that cannot be read within :data:`DETAILS_SECONDS` are unknown, and so are the details of ledgers
+        that cannot be read within as long again, or within the rest of the time if listing and locks took long.
         """
         admin, began = await self._admin(), self._seconds()
         metadata = admin.client.metadata
         autorecovery = AutorecoveryAdmin(metadata)
-        marked, is_more = await list_marks(metadata.underreplication, self._seconds, LISTING_SECONDS)
+        marks = metadata.underreplication
+        marked, is_more = await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)
+        listed = self._seconds()
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
         writable, read_only = await bookies_by_mode(metadata.registration)
         if self._registered != writable | read_only:
@@ -223,8 +226,11 @@ class ClusterParts:
         jobs = self.jobs()
         silent = await self.silent(admin, self._registered)
         found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said, silent)
+        asked = self._seconds()
         await within(self._clock, DETAILS_SECONDS, found.read_locks())
-        await within(self._clock, DETAILS_SECONDS, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
+        left = LISTING_SECONDS + 2 * DETAILS_SECONDS - (listed - began) - (self._seconds() - asked)
+        left = min(max(left, LISTING_SECONDS), DETAILS_SECONDS)
+        await within(self._clock, left, found.read(marked[:MOST_LOOKED_AT], MOST_MARKS))
         self._is_idle = bool(marked) and found.locks is not None and not found.locks
         # A ledger may have been repaired since its lock was read, and its lock may be removed later than its mark.
         locks = None if found.locks is None else of_marked(found.locks, marked, is_more)

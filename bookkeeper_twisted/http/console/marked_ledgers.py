@@ -24,7 +24,8 @@ DETAILS_SECONDS = 2.0
 LISTING_SECONDS = 0.5
 """Seconds within which the marks are listed before the details of their ledgers are read; more marks are left out.
 
-This and twice :data:`DETAILS_SECONDS` are less than :data:`~.feed.LATE`.
+Few marks are listed for up to :data:`DETAILS_SECONDS`, and their details are read for less time.  This and twice
+:data:`DETAILS_SECONDS` are less than :data:`~.feed.LATE`.
 """
 
 UNREAD = f"not known, as the locks could not be read within {DETAILS_SECONDS:g} s"
@@ -187,20 +188,22 @@ def says_lost(lock: str | None) -> bool:
 
 
 async def list_marks(
-    marks: IUnderreplication, seconds: Callable[[], float], patience: float = DETAILS_SECONDS
+    marks: IUnderreplication, seconds: Callable[[], float], patience: float = DETAILS_SECONDS, enough: int = 0
 ) -> tuple[list[int], bool]:  # fmt: skip
     """List underreplicated marks for some seconds, but at least until the first one is found.
 
     :param seconds: returns the time in seconds.
-    :param patience: the seconds after which the listing ends.
+    :param patience: the seconds after which the listing ends if it has found enough marks; else it ends after
+        :data:`DETAILS_SECONDS`.
+    :param enough: this number of marks.
     :returns: the ids of the ledgers in ascending order, and whether there may be marks of ledgers with greater ids.
     """
-    until, found = seconds() + patience, list[int]()
+    began, found = seconds(), list[int]()
     listing: Any = marks.marked_ledgers()
     try:
         async for ledger_id in listing:
             found.append(ledger_id)
-            if seconds() >= until:
+            if seconds() - began >= (patience if len(found) >= enough else DETAILS_SECONDS):
                 return found, True
     finally:
         await listing.aclose()

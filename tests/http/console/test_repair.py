@@ -110,7 +110,7 @@ class RepairTests(ConsoleClusterCase):
 
         async def slowly() -> Any:
             for each in (ledger_id, ledger_id + 1):
-                self.clock.rightNow += LISTING_SECONDS
+                self.clock.rightNow += DETAILS_SECONDS
                 yield each
 
         slow = self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
@@ -295,11 +295,36 @@ class RepairTests(ConsoleClusterCase):
                 yield ledger_id
 
         self.patch(self.result(self.shared()).client.metadata.underreplication, "marked_ledgers", slowly)
+        self.patch(cluster_parts, "MOST_MARKS", 2)
         found = self.read("repair")
         self.assertEqual((found["count"], found["moreMarked"]), (2, True))
         self.assertEqual([row["id"] for row in found["ledgers"]], ids[:2])
         self.assertEqual(found["limit"], "2 of 2 locked ledgers wait: slow")
         self.assertLess(LISTING_SECONDS + 2 * DETAILS_SECONDS, LATE)
+
+    def test_few_slow_marks(self) -> None:
+        """Few marks are all listed, although the store is slow; their details get the rest of the time."""
+        ids = [self.ledger(b"x") for _ in range(4)]
+        for ledger_id in ids:
+            self.result(self.marks.mark(ledger_id, ("gone:1",), None))
+
+        async def slowly() -> Any:
+            for ledger_id in ids:
+                self.clock.rightNow += 0.45
+                yield ledger_id
+
+        metadata = self.result(self.shared()).client.metadata
+        self.patch(metadata.underreplication, "marked_ledgers", slowly)
+        found = self.read("repair")
+        self.assertEqual((found["count"], found["moreMarked"], found["lookedAt"]), (4, False, 4))
+        for name in ("locked_ledgers", "read_mark"):
+            self.patch(metadata.underreplication, name, lambda *_: Deferred())
+        began, reading = self.clock.seconds(), self.begin("repair")
+        while not reading.called and self.clock.seconds() < began + LATE:
+            self.clock.advance(0.1)
+            self.settle()
+        self.assertEqual(self.successResultOf(reading)["count"], 4)  # type: ignore[index]
+        self.assertLess(self.clock.seconds() - began, LATE)
 
     def test_slow_ledgers(self) -> None:
         """The bookies are shown although it cannot be told in time which of them no ledger needs."""
