@@ -85,6 +85,15 @@ PLANTS = (
         "self._stop()", "pass", _FED, where="ConsoleFeed.close",
     ),
     Plant(
+        "what is said of the repair needs the part cluster", _CLUSTER,
+        "marks_alone(enabled, auditor, self._without_mark(lost, len(marked)))", "marks_alone(enabled, auditor)",
+        _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
+        "a bookie that no ledger needed an hour ago is not needed now", _CLUSTER,
+        "self._seconds() - self._sampled <= SEEN_SECONDS", "True", _SURVEYED, where="ClusterParts._known_unneeded",
+    ),
+    Plant(
         "all clusters need three bookies", "http/console/diagnosis.py",
         "len(writable) > ensemble", "len(writable) > USUAL_ENSEMBLE",
         _SURVEYED, where="risks",

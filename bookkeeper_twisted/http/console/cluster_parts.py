@@ -90,7 +90,6 @@ class ClusterParts:
         self._said: dict[int, str] = {}
         # the number of marks, and the bookies that they name, if the last reading of the repair has read all of them
         self._named: tuple[int, set[str]] | None = None
-        self._unnamed: list[str] = []
         self._is_idle = False
         self._surveyed: float | None = None
         self._sampled = -SEEN_SECONDS
@@ -148,13 +147,12 @@ class ClusterParts:
         rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
         found = await AutorecoveryFacts.read(admin.client.metadata, self._seconds)
         lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
-        self._unnamed = self._without_mark(lost, found.marked)
         reasons = risks(
             rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
             self._unplaceable, bool(racks), self._is_idle,
         )  # fmt: skip
         return {
-            **found.as_json(self._unnamed, self._undecoded),
+            **found.as_json(self._without_mark(lost, found.marked), self._undecoded),
             "bookies": {row.id: row.row for row in rows},
             "safe": [attrs.asdict(each) for each in reasons],
         }
@@ -164,6 +162,7 @@ class ClusterParts:
         now = self._seconds()
         if now - self._sampled > SEEN_SECONDS:
             self._states.clear()
+            self._away = self._unneeded = frozenset()
             self._surveyed = None
         self._sampled = now
 
@@ -219,10 +218,12 @@ class ClusterParts:
         marked, is_more = await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)
         listed = self._seconds()
         enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
+        known = await admin.all_bookies()
         writable, read_only = await bookies_by_mode(metadata.registration)
         if self._registered != writable | read_only:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
+        lost = sorted(known - self._registered - self._known_unneeded())
         jobs = self.jobs()
         silent = await self.silent(admin, self._registered)
         found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said, silent)
@@ -236,10 +237,10 @@ class ClusterParts:
         locks = None if found.locks is None else of_marked(found.locks, marked, is_more)
         said = self._said | {each: reason for each, text in (locks or {}).items() if (reason := reason_of(text))}
         self._said = {each: said[each] for each in said.keys() & set(marked)}
-        elsewhere = self._elsewhere(locks or {}, jobs)
-        alone = marks_alone(enabled, auditor, self._unnamed, self._undecoded)
         is_whole = found.looked_at == len(marked) and not is_more
         self._named = (len(marked), found.named) if is_whole else None
+        elsewhere = self._elsewhere(locks or {}, jobs)
+        alone = marks_alone(enabled, auditor, self._without_mark(lost, len(marked)), self._undecoded)
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more, "strays": found.strays,
@@ -251,6 +252,10 @@ class ClusterParts:
             "elsewhere": elsewhere,
             "consoles": [url for bookie_id, url in self._urls.items() if _hosts(bookie_id, url) & set(elsewhere)],
         }  # fmt: skip
+
+    def _known_unneeded(self) -> frozenset[str]:
+        """Return the bookies that no ledger needs, if the cluster was sampled shortly before; else it is not known."""
+        return self._unneeded if self._seconds() - self._sampled <= SEEN_SECONDS else frozenset()
 
     def _without_mark(self, lost: Sequence[str], n_marks: int) -> list[str]:
         """Return those of the ``lost`` bookies that no mark names; none if that is not known at present.

@@ -85,6 +85,20 @@ class RepairTests(ConsoleClusterCase):
         self.result(self.marks.set_enabled(False))
         self.assertIn("autorecovery is DISABLED", self.read("cluster")["marksAlone"])
 
+    def test_alone(self) -> None:
+        """What is said of the repair needs no other part: a bookie that is gone is known without the part cluster."""
+        lost, *_ = self.bookies_of(self.ledger(b"x"))
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.result(self.cluster._registration.write_cookie(lost, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(lost))
+        told = f"no ledger is marked, but some may lack replicas: no mark names {lost}, unavailable: "
+        self.assertTrue(self.read("repair")["limit"].startswith(told))
+        self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
+        self.read("cluster")
+        self.assertTrue(self.read("repair")["limit"].startswith(told))
+        self.clock.advance(cluster_parts.SEEN_SECONDS + 1)
+        self.assertIn(f"no mark names {lost}, old:1, unavailable: ", self.read("repair")["limit"])
+
     def test_marks_since(self) -> None:
         """Marks that are newer than the last reading of the repair may name a bookie that those before did not."""
         first, second = self.ledger(b"x"), self.ledger(b"x")
