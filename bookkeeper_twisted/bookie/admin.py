@@ -389,11 +389,13 @@ class SpaceForecast:
 class ScrubStatus:
     """The status of the scrub.  A pass of the scrub reads and verifies everything once.
 
-    :ivar progress: progress in the directory that is being verified; None while no pass runs.
+    :ivar progress: progress of the running pass in all its ledger directories; None while no pass runs.
     :ivar passes, failures: number of complete and of failed passes since the start.
     :ivar last_pass: end of the last complete pass, in seconds since the epoch; None before the first pass.
     :ivar findings: the known damage: the damage that the last pass has found, and the damage that compactions have
         found.  A running pass replaces the older findings step by step, for the entries that it has verified.
+    :ivar at: the directory or journal that is being verified, and which one of how many it is; empty while no pass
+        runs.
     """
 
     suspended: bool
@@ -402,6 +404,7 @@ class ScrubStatus:
     failures: int
     last_pass: float | None
     findings: tuple[DamagedEntries, ...]
+    at: str = ""
 
 
 class IBackgroundWork(ISpeedLimits):

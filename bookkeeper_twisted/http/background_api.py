@@ -272,6 +272,7 @@ def scrub_value(status: ScrubStatus) -> Mapping[str, object]:
         "failures": status.failures,
         "lastPassTime": None if status.last_pass is None else _millis(status.last_pass),
         "findings": len(status.findings),
+        "at": status.at or None,
     }
 
 

@@ -168,7 +168,8 @@ class FakeBackgroundWork:
     def scrub(self) -> ScrubStatus:
         """Return the status of the scrub, and the damage that it has found."""
         last_pass = _BEGAN if self.scrubs else None
-        return ScrubStatus(self.suspended_scrub, self.progress, self.scrubs, 0, last_pass, self.findings)
+        at = f"{_DIRECTORY}, directory 1 of 2" if self.progress is not None else ""
+        return ScrubStatus(self.suspended_scrub, self.progress, self.scrubs, 0, last_pass, self.findings, at)
 
     def start_scrub(self) -> None:
         """Begin a pass of the scrub, which verifies stored entries; no effect if a pass is in progress."""

@@ -398,6 +398,16 @@ PLANTS = (
         "_MEMORY", _PROGRESSED, where="Progress._since_last",
     ),
     Plant(
+        "a scrub ends with the directory at hand", "bookie/maintenance/scrubber.py",
+        "{each.number: self._measure(each) for each in directories[1:]}", "{}",
+        ["tests.bookie.maintenance.test_pass_totals"], where="PassTotals.__init__",
+    ),
+    Plant(
+        "what was left of a directory that cannot be read is left to the end", "bookie/maintenance/scrubber.py",
+        "self.progress.entries_left = self.progress.left = 0", "pass",
+        ["tests.bookie.maintenance.test_pass_totals"], where="PassTotals.end",
+    ),
+    Plant(
         "a suspension slows a scrub down for ever", "bookie/maintenance/scrubber.py",
         "progress.idle(self.suspension.passed(), self._clock)", "self.suspension.passed()",
         ["tests.bookie.maintenance.test_scrubber"], where="Scrubber._verify",

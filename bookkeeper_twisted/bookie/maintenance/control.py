@@ -174,7 +174,7 @@ class BackgroundControl:
         suspended = self._scrubber.suspension.suspended
         return ScrubStatus(
             suspended, self._progress(state.progress, suspended), state.passes, state.failures,
-            state.last_pass, found,
+            state.last_pass, found, state.at,
         )  # fmt: skip
 
     def start_scrub(self) -> None:

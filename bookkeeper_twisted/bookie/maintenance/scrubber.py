@@ -32,13 +32,63 @@ class ScrubState:
     :ivar passes: number of complete passes so far.
     :ivar last_pass: when the last complete pass ended, in seconds; None before the first.
     :ivar failures: number of failed passes.
-    :ivar progress: progress in the directory that is being verified; None while no pass is running.
+    :ivar progress: progress of the running pass in all its directories; None while no pass is running.
+    :ivar at: the directory or journal that is being verified, and which one of how many it is; empty while no pass is
+        running.
     """
 
     passes: int = 0
     last_pass: float | None = None
     failures: int = 0
     progress: Progress | None = None
+    at: str = ""
+
+
+class PassTotals:
+    """Counts what is left of a pass over several directories in the progress of the pass.
+
+    All directories are measured as the pass begins.  Each is measured again when its turn comes, because a pass may
+    take days.
+
+    :param directories: the directories of the pass, in the order of their turns.
+    :ivar progress: the progress of the pass.
+    """
+
+    def __init__(self, progress: Progress, directories: Sequence[MaintainedDirectory]) -> None:
+        self.progress = progress
+        self._ahead: dict[int, tuple[int, int]] = {}
+        self._measuring = {each.number: self._measure(each) for each in directories[1:]}
+
+    def _measure(self, directory: MaintainedDirectory) -> "Deferred[None]":
+        measuring = directory.in_thread(live_totals, directory.storage.index).addCallback(self._take, directory.number)
+        return measuring.addErrback(self._failed)
+
+    def _failed(self, failure: Failure) -> None:
+        failure.trap(StorageError, OSError, CancelledError)  # the pass tells what fails when its turn comes
+
+    def _take(self, totals: tuple[int, int], number: int) -> None:
+        self._ahead[number] = totals
+        self.progress.entries_left += totals[0]
+        self.progress.left += totals[1]
+
+    async def begin(self, directory: MaintainedDirectory) -> None:
+        """Measure a ``directory`` whose turn has come; what was left of the directories before it does not count."""
+        measuring, totals = self._measuring.pop(directory.number, None), (0, 0)
+        if measuring is not None:
+            measuring.cancel()
+        self._ahead.pop(directory.number, None)
+        try:
+            totals = await directory.in_thread(live_totals, directory.storage.index)
+        finally:
+            known = [totals, *self._ahead.values()]
+            self.progress.entries_left = sum(entries for entries, _ in known)
+            self.progress.left = sum(n_bytes for _, n_bytes in known)
+
+    def end(self) -> None:
+        """Cancel the measurements that have not ended; nothing is left of the directories."""
+        for measuring in self._measuring.values():
+            measuring.cancel()
+        self.progress.entries_left = self.progress.left = 0
 
 
 class Scrubber:
@@ -151,7 +201,7 @@ class Scrubber:
 
     def _ended(self, result: object) -> None:
         self._running = None
-        self.state.progress = None
+        self.state.progress, self.state.at = None, ""
         if isinstance(result, Failure):
             self.state.failures += 1
             self._log.failure("a scrub ended in a way it should not", result)
@@ -185,15 +235,22 @@ class Scrubber:
 
         :returns: whether all directories and journals were verified.
         """
-        whole = True
+        whole, state = True, self.state
+        state.progress = progress = Progress(self._clock.seconds(), (self._reads,))
+        totals = PassTotals(progress, directories)
         try:
-            for directory in directories:
-                whole &= await self._tried(self._scrub(directory))
-            for journal in self._journals:
+            for turn, directory in enumerate(directories, 1):
+                state.at = f"{directory.path}, directory {turn} of {len(directories)}"
+                whole &= await self._tried(self._scrub(directory, totals))
+            totals.end()
+            for turn, journal in enumerate(self._journals, 1):
+                state.at = f"{journal.path}, journal {turn} of {len(self._journals)}"
                 whole &= await self._tried(self._scrub_journal(journal))
         except CancelledError:
             self._log.info("a scrub was cancelled")
             return False
+        finally:
+            totals.end()
         if whole:
             self.state.passes += 1
             self.state.last_pass = self._clock.seconds()
@@ -209,12 +266,13 @@ class Scrubber:
             return False
         return True
 
-    async def _scrub(self, directory: MaintainedDirectory) -> None:
+    async def _scrub(self, directory: MaintainedDirectory, totals: PassTotals) -> None:
         known, number, now = self._known, directory.number, int(self._clock.seconds())
         scrub = Scrub(directory.fs, directory.storage, now, known.records.get(number, ScrubRecord()))
         known.passes[number] = scrub
         try:
-            await self._verify(directory, scrub)
+            await totals.begin(directory)
+            await self._verify(directory, scrub, totals.progress)
         except (StorageError, OSError):
             # Drop the position of the failed pass, so that the next pass begins at the start of the directory.
             known.records[number] = attrs.evolve(scrub.record, after=None)
@@ -225,10 +283,8 @@ class Scrubber:
         directory.damaged.clear()
         await known.keep(directory, scrub.ended(int(self._clock.seconds())))
 
-    async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
+    async def _verify(self, directory: MaintainedDirectory, scrub: Scrub, progress: Progress) -> None:
         in_thread, saved_at, user = directory.in_thread, self._clock.seconds(), f"scrub of {directory.path}"
-        progress = self.state.progress = Progress(saved_at, (self._reads,))
-        progress.entries_left, progress.left = await in_thread(live_totals, directory.storage.index)
         while (step := await in_thread(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
             size = step.n_disk_bytes, step.n_entries
             await progress.acquire(self._reads, size, user, self._clock, step.n_bytes)

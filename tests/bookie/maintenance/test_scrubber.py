@@ -39,12 +39,12 @@ class ScrubberCase(SynchronousTestCase):
         self.start()
         steps(self.life, range(3))
 
-    def start(self, rate: float = 0.0, now: float = 0.0) -> None:
+    def start(self, rate: float = 0.0, now: float = 0.0, parts: Parts | None = None) -> None:
         """A new process."""
         self.disk.kill()
         collector = CollectorOptions(wait_time=1e9)
         options = MaintenanceOptions(collector, {SCRUB: Rate(bytes=rate)}, scrub_interval=1000)
-        self.life = MaintainedLife(self.disk, self.facts, Parts(), options=options, now=now)
+        self.life = MaintainedLife(self.disk, self.facts, parts or Parts(), options=options, now=now)
         self.life.drain()
         self.scrubber = self.life.maintenance.scrubber
 

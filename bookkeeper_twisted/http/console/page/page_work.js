@@ -154,7 +154,8 @@ function jobsOf(value) {
     ]),
     [
       "scrub",
-      `${scrub.suspended ? "SUSPENDED, " : ""}${progressOf(scrub.progress, scrub.suspended)}; ` +
+      `${scrub.suspended ? "SUSPENDED, " : ""}${progressOf(scrub.progress, scrub.suspended)}` +
+        `${scrub.at ? `, at ${scrub.at}` : ""}; ` +
         `${scrub.passes} passes, ${scrub.findings} findings`,
     ],
   ]);
