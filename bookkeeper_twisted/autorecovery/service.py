@@ -99,8 +99,8 @@ class AutoRecovery:
         reads, writes = throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE)
         self.limits = SpeedLimits(
             throttles, self.adaptive,
-            lambda: jobs_of(self.worker.status(), clock.seconds(), reads.rate, writes.rate),
-            lambda: forget_speeds(self.worker.status(), clock.seconds()),
+            lambda most=None: jobs_of(self.worker.status(most), clock.seconds(), reads.rate, writes.rate),
+            lambda: forget_speeds(self.worker.status(0), clock.seconds()),
         )
         self._services = config.auto_recovery_services
 
@@ -138,21 +138,25 @@ class AutoRecovery:
 def jobs_of(statuses: Sequence[LedgerStatus], now: float, *limits: Rate) -> list[RunningJob]:
     """Describe the repairs of a worker as running jobs, to be shown to an operator.
 
-    :param statuses: all ledgers that the worker has locked.
+    :param statuses: the ledgers that the worker is repairing, and of the others that it has locked those to be shown.
     :param now: the time, in seconds of the worker's clock.
     :param limits: the speed limits in force, which the repairs share; no job ends before they allow it.
     """
-    beside = [status.progress for status in statuses if status.progress is not None]
+    beside = _progress_of(statuses)
     return [_job_of(status, now, limits, beside) for status in statuses]
 
 
 def forget_speeds(statuses: Sequence[LedgerStatus], now: float) -> None:
     """Measure the speed of running repairs from ``now`` on, in seconds of the worker's clock: limits were changed.
 
-    :param statuses: all ledgers that the worker has locked.
+    :param statuses: the ledgers that the worker is repairing.
     """
-    for progress in [status.progress for status in statuses if status.progress is not None]:
+    for progress in _progress_of(statuses):
         progress.forget_speed(now)
+
+
+def _progress_of(statuses: Sequence[LedgerStatus]) -> list[CopyProgress]:
+    return [status.progress for status in statuses if status.progress is not None]
 
 
 def _job_of(

@@ -230,11 +230,20 @@ class RunningJob:
 
 @attrs.frozen
 class LimitsStatus:
-    """All speed limits of a process, the state of their adaptive control, and the jobs that they slow down."""
+    """All speed limits of a process, the state of their adaptive control, and the jobs that they slow down.
+
+    :ivar find_jobs: lists the jobs that run now; with a number, those at work, and of those that wait only this number
+        of the first and this number of the newest.
+    """
 
     adaptive: AdaptiveStatus
     throttles: tuple[ThrottleStatus, ...]
-    jobs: tuple[RunningJob, ...] = ()
+    find_jobs: Callable[[int | None], Sequence[RunningJob]] = lambda most: ()
+
+    @property
+    def jobs(self) -> tuple[RunningJob, ...]:
+        """All jobs that run now; they may be a hundred thousand."""
+        return tuple(self.find_jobs(None))
 
 
 class ISpeedLimits(Interface):
@@ -257,13 +266,13 @@ class ISpeedLimits(Interface):
 class SpeedLimits:
     """The speed limits of a process's background jobs, and the control that changes them with the load.
 
-    :param jobs: returns the jobs that run now, such as compaction and replication.
+    :param jobs: returns the jobs that run now, such as compaction and replication, see :attr:`LimitsStatus.find_jobs`.
     :param changed: called after speed limits were changed, so that jobs forget the speed that they had before.
     """
 
     def __init__(
-        self, throttles: Throttles, adaptive: AdaptiveThrottles, jobs: Callable[[], Sequence[RunningJob]] = tuple,
-        changed: Callable[[], None] = lambda: None,
+        self, throttles: Throttles, adaptive: AdaptiveThrottles,
+        jobs: Callable[..., Sequence[RunningJob]] = lambda most: (), changed: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._throttles = throttles
         self._adaptive = adaptive
@@ -273,7 +282,7 @@ class SpeedLimits:
     def limits(self) -> LimitsStatus:
         """Return all speed limits."""
         statuses = tuple(throttle.status for throttle in self._throttles)
-        return LimitsStatus(self._adaptive.status, statuses, tuple(self._jobs()))
+        return LimitsStatus(self._adaptive.status, statuses, self._jobs)
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
         """Change speed limits until the end of the process; after an error, all limits are unchanged.

@@ -97,7 +97,7 @@ class AutoRecoveryTests(RecoveryCase):
         service = self.autorecovery()
         progress = CopyProgress(self.clock.seconds(), 1, 0, 120)
         statuses = [LedgerStatus(7, "repairing", "", 0, 0.0, None, progress)]
-        self.patch(service.worker, "status", lambda: statuses)
+        self.patch(service.worker, "status", lambda most: statuses)
         self.clock.advance(100)
         progress.count(10, 1000)
         self.assertEqual(service.limits.limits().jobs[0].eta, 1100.0)

@@ -14,6 +14,7 @@ from bookkeeper_twisted.limits.adaptive import (
     LEAST_FACTOR,
     AdaptiveThrottles,
     ISpeedLimits,
+    RunningJob,
     SpeedLimits,
     YieldController,
 )
@@ -277,3 +278,18 @@ class SpeedLimitsTests(SynchronousTestCase):
         self.assertEqual(status.adaptive.bound, 7.0)
         limits.set_limits({})
         self.assertEqual(limits.limits().adaptive.bound, 7.0)
+
+    def test_unasked_jobs(self) -> None:
+        """The jobs, of which there may be very many, are listed only for those who want them, and not all of them."""
+        clock, asked = Clock(), list[int | None]()
+
+        def find(most: int | None = None) -> list[RunningJob]:
+            asked.append(most)
+            return [RunningJob("one", "waiting", "", 0.0)]
+
+        throttles = Throttles(clock, {"a": Rate(2)})
+        limits = SpeedLimits(throttles, AdaptiveThrottles(clock, throttles, lambda: None), find)
+        limits.set_limits({"a": Rate(3)})
+        status = limits.limits()
+        self.assertEqual(asked, [])
+        self.assertEqual((len(status.find_jobs(7)), len(status.jobs), asked), (1, 1, [7, None]))

@@ -101,6 +101,21 @@ PLANTS = (
         where="state_of",
     ),
     Plant(
+        "all ledgers that a worker holds are listed every second", "autorecovery/replication/worker.py",
+        "most is not None", "False", ["tests.autorecovery.replication.test_worker"], where="ReplicationWorker.status",
+    ),
+    Plant(
+        "the console lists all ledgers that a worker holds", "http/console/assembly.py",
+        "replication_value(parts.jobs(SHOWN_JOBS))", "replication_value(parts.jobs())",
+        ["tests.http.console.test_assembly"], where="_of_cluster",
+    ),
+    Plant(
+        "all jobs are listed for who wants the limits", "limits/adaptive.py",
+        "LimitsStatus(self._adaptive.status, statuses, self._jobs)",
+        "LimitsStatus(self._adaptive.status, statuses, lambda most, found=tuple(self._jobs(None)): found)",
+        ["tests.limits.test_adaptive"], where="SpeedLimits.limits",
+    ),
+    Plant(
         "the lock of another worker is not looked at", "autorecovery/replication/worker.py",
         "self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff\nreturn False", "pass", _WORKER,
         where="ReplicationWorker._take",

@@ -206,12 +206,12 @@ PLANTS = (
         where="MarkedLedgers._read_row",
     ),
     Plant(
-        "a repair that has just ended is one of another process", _CLUSTER, "(*jobs, *self.jobs())", "self.jobs()",
-        _SURVEYED, where="ClusterParts._elsewhere",
+        "a repair that has just ended is one of another process", _CLUSTER,
+        "(*jobs, *self.jobs(MOST_LOOKED_AT))", "self.jobs(MOST_LOOKED_AT)", _SURVEYED, where="ClusterParts._elsewhere",
     ),
     Plant(
         "a worker that holds very many ledgers shows them all", "http/console/bookie_parts.py",
-        "at_work_first[:_SHOWN_JOBS]", "at_work_first", _BOOKIE_PAGES, where="replication_value",
+        "at_work_first[:SHOWN_JOBS]", "at_work_first", _BOOKIE_PAGES, where="replication_value",
     ),
     Plant(
         "what a worker repairs is hidden by what it holds", "http/console/bookie_parts.py",

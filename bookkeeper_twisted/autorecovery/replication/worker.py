@@ -21,6 +21,8 @@ do not name the bookie.  It could delete a new copy just before the worker adds 
 
 from collections.abc import Callable, Coroutine, MutableSequence
 from functools import partial
+from heapq import nsmallest
+from itertools import islice
 from typing import Any, cast
 
 import attrs
@@ -42,7 +44,7 @@ from ...limits.throttle import Throttle
 from ...metadata.interfaces import IMetadataDriver, Versioned
 from ...metadata.mark_removal import narrow_mark, remove_mark
 from ...model import UnderreplicatedLedger
-from ..interfaces import LedgerStatus, repair_of
+from ..interfaces import CopyProgress, LedgerStatus, repair_of
 from ..limits import ConcurrencyLimit
 from ..metrics import WorkerMetrics
 from ..switch import Switch
@@ -99,10 +101,14 @@ class _Job:
     running: "Deferred[None] | None" = None
     resume: "Deferred[None] | None" = None
 
-    @property
-    def status(self) -> LedgerStatus:
-        """Return the status of the ledger, for people to read."""
-        return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
+    def status(self, progress: CopyProgress | None) -> LedgerStatus:
+        """Return the status of the ledger, for people to read.
+
+        :param progress: the progress of the running attempt; None between attempts.
+        """
+        return LedgerStatus(
+            self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt, progress
+        )  # fmt: skip
 
 
 class ReplicationWorker(Service):
@@ -399,7 +405,7 @@ class ReplicationWorker(Service):
     async def _describe(self, job: _Job) -> None:
         """Write into the text of a ledger's lock why the ledger is not repaired yet."""
         await self._limit.acquire(user=repair_of(job.ledger_id))
-        text = text_of(self._settings.holder, job.status)
+        text = text_of(self._settings.holder, job.status(None))
         try:
             await self._underreplication.describe_lock(job.ledger_id, text)
         except BookKeeperError as error:  # continue the repair, because the text of the lock is only for people to read
@@ -430,10 +436,18 @@ class ReplicationWorker(Service):
 
     # ---- status --------------------------------------------------------------------------------------
 
-    def status(self) -> list[LedgerStatus]:
-        """Return the status of the ledgers that this worker has locked, in ascending order of their ids."""
-        running = self._repair.running
-        return [attrs.evolve(job.status, progress=running.get(number)) for number, job in sorted(self._jobs.items())]
+    def status(self, most: int | None = None) -> list[LedgerStatus]:
+        """Return the status of the ledgers that this worker has locked, in ascending order of their ids.
+
+        :param most: of the ledgers that wait, only this number with the lowest ids, and this number that were locked
+            last; None for all.  A worker may hold a hundred thousand ledgers that it cannot repair.
+        """
+        running, chosen = self._repair.running, list(self._jobs.values())
+        if most is not None:
+            at_work = [job for job in chosen if job.state == "repairing"]
+            first = [self._jobs[ledger_id] for ledger_id in nsmallest(most, self._jobs)]
+            chosen = list({*at_work, *first, *islice(reversed(chosen), most)})
+        return [job.status(running.get(job.ledger_id)) for job in sorted(chosen, key=lambda job: job.ledger_id)]
 
 
 _HELD = (RepairState.GRACE, RepairState.WAITING, RepairState.IMPOSSIBLE)

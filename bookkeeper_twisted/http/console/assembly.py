@@ -13,7 +13,7 @@ from ..cluster_api import Connect
 from ..limits_api import limits_of_autorecovery, limits_value
 from ..routes import Route, routes_of
 from .bookie_pages import BookiePages
-from .bookie_parts import BookieParts, operations_value, replication_value
+from .bookie_parts import SHOWN_JOBS, BookieParts, operations_value, replication_value
 from .bundle import BundlePage
 from .cluster_parts import ClusterParts
 from .feed import ConsoleFeed
@@ -128,10 +128,11 @@ def _of_cluster(
     parts = ClusterParts(client, clock, limits)
 
     async def operations() -> object:
-        return operations_value(autorecovery.operations, clock.seconds(), parts.jobs(), parts.disconnection())
+        jobs = parts.jobs(SHOWN_JOBS)
+        return operations_value(autorecovery.operations, clock.seconds(), jobs, parts.disconnection())
 
     async def replication() -> object:
-        return None if limits() is None else replication_value(parts.jobs())
+        return None if limits() is None else replication_value(parts.jobs(SHOWN_JOBS))
 
     own = [StateSource("operations", operations), StateSource("replication", replication)]
     return pages_of(LedgerPages(client, clock.seconds, parts.jobs, parts.silent)), [*parts.sources(), *own]

@@ -20,7 +20,8 @@ from .sources import RecordSource, Source, StateSource
 _EVERY_DISKS = 5
 _SHOWN_LEDGERS = 20
 _SHOWN_KINDS = 20
-_SHOWN_JOBS = 100
+SHOWN_JOBS = 100
+"""Maximum number of repairs of this process that are shown."""
 
 
 class BookieParts:
@@ -142,7 +143,7 @@ def replication_value(jobs: Sequence[RunningJob]) -> list[object]:
             "name": job.name, "state": job.state, "reason": job.reason, "since": round(job.since, 3),
             "done": job.done, "total": job.total, "bytes": job.n_bytes, "eta": _rounded(job.eta),
         }
-        for job in at_work_first[:_SHOWN_JOBS]
+        for job in at_work_first[:SHOWN_JOBS]
     ]  # fmt: skip
 
 

@@ -224,7 +224,7 @@ class ClusterParts:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now
         lost = sorted(known - self._registered - self._known_unneeded())
-        jobs = self.jobs()
+        jobs = self.jobs(MOST_LOOKED_AT)
         silent = await self.silent(admin, self._registered)
         found = MarkedLedgers(admin, self._registered, self._seconds(), jobs, self._said, silent)
         asked = self._seconds()
@@ -272,13 +272,16 @@ class ClusterParts:
         :param locks: the text in each replication lock, by ledger id.
         :param jobs: the repairs of this process before the locks were read; some may have begun or ended since then.
         """
-        own = {repaired_ledger(job) for job in (*jobs, *self.jobs())}
+        own = {repaired_ledger(job) for job in (*jobs, *self.jobs(MOST_LOOKED_AT))}
         return sorted({text for ledger_id, text in locks.items() if ledger_id not in own and not reason_of(text)})
 
-    def jobs(self) -> Sequence[RunningJob]:
-        """Return the repairs of this process."""
+    def jobs(self, most: int | None = None) -> Sequence[RunningJob]:
+        """Return the repairs of this process.
+
+        :param most: how many of those that wait are enough, see :attr:`.LimitsStatus.find_jobs`; None for all.
+        """
         limits = self._limits()
-        return limits.limits().jobs if limits is not None else ()
+        return limits.limits().find_jobs(most) if limits is not None else ()
 
     def _waiting(self) -> str:
         """Return name and limit of the limiter for which most requests of replication wait; empty if none waits."""

@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
+from bookkeeper_twisted.autorecovery.replication.worker import _Job
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.limits.throttle import Rate
 from bookkeeper_twisted.model import UnderreplicatedLedger
@@ -118,6 +119,16 @@ class RepairTests(WorkerCase):
             most = max(most, len(worker.status()))
             self.pass_time(0.1)
         self.assertEqual((most, self.marked()), (2, []))
+
+    def test_first_status(self) -> None:
+        """Of very many held ledgers, those at work are listed, those with the lowest ids and the newest ones."""
+        worker = self.worker()
+        for ledger_id in (5, 1, 9, 7, 3, 2, 8):
+            state = "repairing" if ledger_id == 9 else "waiting"
+            worker._jobs[ledger_id] = _Job(ledger_id, 0.0, state, in_slot=False)
+        for most, listed in ((0, [9]), (1, [1, 8, 9]), (2, [1, 2, 8, 9]), (None, [1, 2, 3, 5, 7, 8, 9])):
+            self.assertEqual([each.ledger_id for each in worker.status(most)], listed)
+        worker._jobs.clear()
 
     def test_one_fragment_does_not_hold_up_the_next(self) -> None:
         """A fragment that cannot be repaired leaves the others of its ledger repairable."""

@@ -8,9 +8,11 @@ from zope.interface import directlyProvides
 
 from bookkeeper_twisted.autorecovery.operations.decommission import UNATTENDED
 from bookkeeper_twisted.errors import MetadataUnavailableError
+from bookkeeper_twisted.http.console.bookie_parts import SHOWN_JOBS
+from bookkeeper_twisted.http.console.cluster_parts import MOST_LOOKED_AT
 from bookkeeper_twisted.http.console.feed import INTERVAL
 from bookkeeper_twisted.http.site import make_autorecovery_site
-from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from bookkeeper_twisted.limits.ratelimit import Rate
 from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
@@ -24,8 +26,18 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
     def setUp(self) -> None:
         super().setUp()
         throttles = Throttles(self.clock, {"replication-read": Rate(7)})
-        limits = SpeedLimits(throttles, AdaptiveThrottles(self.clock, throttles, lambda: None))
+        self.asked: list[int | None] = []
+        limits = SpeedLimits(throttles, AdaptiveThrottles(self.clock, throttles, lambda: None), self._jobs)
         self.site = make_autorecovery_site(lambda: iter([b"auditor 1\n"]), limits, self.shared, self.clock)
+
+    def _jobs(self, most: int | None = None) -> list[RunningJob]:
+        self.asked.append(most)
+        return []
+
+    def test_jobs(self) -> None:
+        """No part of the console lists all ledgers that the worker holds, as they may be very many."""
+        self.json("stream")
+        self.assertEqual(set(self.asked), {SHOWN_JOBS, MOST_LOOKED_AT})
 
     def test_parts(self) -> None:
         """It has the cluster, repairs, operations, limits and events, and none of the parts of a bookie."""

@@ -31,7 +31,7 @@ class RepairTests(ConsoleClusterCase):
         self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
         self.jobs: list[RunningJob] = []
         adaptive = AdaptiveThrottles(self.clock, self.throttles, lambda: None)
-        limits = SpeedLimits(self.throttles, adaptive, lambda: self.jobs)
+        limits = SpeedLimits(self.throttles, adaptive, lambda most: self.jobs)
         self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
 
     def begin(self, name: str) -> "Deferred[object]":
