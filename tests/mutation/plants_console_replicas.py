@@ -10,6 +10,15 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 PLANTS = (
     Plant(
+        "an open ledger has lost entries that nobody has written", "http/console/marked_ledgers.py",
+        "is_lost or not may_be_unwritten(metadata, self._answering)", "True", ["tests.http.console.test_repair"],
+        where="MarkedLedgers._read_replicas",
+    ),
+    Plant(
+        "a closed ledger may have no entries", "http/console/replicas.py",
+        "metadata.closed", "False", ["tests.http.console.test_replicas"], where="may_be_unwritten",
+    ),
+    Plant(
         "a ledger in a list does not name the bookies that it lacks", _LEDGERS,
         "metadata.bookies - registered", "set()", _SEARCHED, where="_row",
     ),

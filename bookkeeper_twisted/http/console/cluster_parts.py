@@ -245,7 +245,7 @@ class ClusterParts:
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more, "strays": found.strays,
             "unavailable": len(found.unavailable), "doubtful": len(found.doubtful), "lookedAt": found.looked_at,
-            "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
+            "unwritten": len(found.unwritten), "unjudged": found.unjudged, "ledgers": found.sorted_rows(),
             "limit": repair_limit(
                 len(marked), locks, enabled, alone, len(writable), self._waiting(), elsewhere, is_more
             ),

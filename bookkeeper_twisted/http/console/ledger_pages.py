@@ -33,7 +33,7 @@ from ..cluster_api import Connect, or_not_found
 from ..routes import Access, Parameter, Route, routed
 from .cluster_parts import bookie_states, ledger_ids_from
 from .marked_ledgers import doubted, mark_reason, present_locks, says_lost, unmarked_reason
-from .replicas import compared, is_empty, judged, live_replicas, promised_replicas
+from .replicas import compared, is_empty, judged, live_replicas, may_be_unwritten, promised_replicas
 from .sources import exact
 
 SCANNED = 500
@@ -377,7 +377,8 @@ def _row(
     """Return a ledger as a JSON object.
 
     The member ``replicas`` counts bookies that answer and that the mark of the ledger does not name.  The member
-    ``doubtful`` counts the other registered bookies: they may have the entries, too.  Of all ensembles, ``absent`` has
+    ``doubtful`` counts the other registered bookies: they may have the entries, too.  If no replica is left,
+    ``unwritten`` tells that the ledger may have no entries there: it is not closed.  Of all ensembles, ``absent`` has
     some bookies that are not registered; ``bookies`` has those of the last ensemble.
 
     :param present: ids of the registered bookies that answer and that no mark names.
@@ -390,6 +391,7 @@ def _row(
         "ackQuorum": metadata.ack_quorum_size, "ctime": None if metadata.ctime is None else metadata.ctime / 1000,
         "replicas": replicas, "promised": promised_replicas(metadata, replicas),
         "doubtful": live_replicas(metadata, registered) - replicas,
+        "unwritten": not replicas and may_be_unwritten(metadata, registered),
         "bookies": list(metadata.segments[-1].bookies),
         "absent": nsmallest(ABSENT, metadata.bookies - registered),
         "custom": {key: _cut(_text(value)) for key, value in metadata.custom_metadata.items()},

@@ -16,7 +16,7 @@ from ...limits.adaptive import RunningJob
 from ...metadata.interfaces import MOST_STRAYS, IMetadataDriver, IUnderreplication
 from ...metadata.undecoded import UndecodedLedgers, undecoded_text
 from ...model import MAX_LEDGER_ID, LedgerMetadata, UnderreplicatedLedger
-from .replicas import live_replicas
+from .replicas import live_replicas, may_be_unwritten
 
 DETAILS_SECONDS = 2.0
 """Seconds within which the details of underreplicated ledgers are read; those that are not read then are unknown."""
@@ -49,6 +49,7 @@ class MarkedLedgers:
     :ivar looked_at: number of ledgers whose live replicas are known, or whose metadata cannot be decoded.
     :ivar unavailable: ids of ledgers with entries that no bookie that answers has, or a worker says so.
     :ivar doubtful: ids of further ledgers with entries of which only bookies have replicas that the marks name.
+    :ivar unwritten: ids of further ledgers that are not closed and whose last bookies are gone: they may be empty.
     :ivar named: ids of all bookies that the marks of these ledgers name.
     """
 
@@ -67,6 +68,7 @@ class MarkedLedgers:
         self.looked_at = 0
         self.unavailable: list[int] = []
         self.doubtful: list[int] = []
+        self.unwritten: list[int] = []
         self.named: set[str] = set()
         self._reasons: dict[int, str] = {}
         self._undecoded = UndecodedLedgers(self._reasons.__setitem__)
@@ -128,7 +130,8 @@ class MarkedLedgers:
         is_lost = says_lost((self.locks or {}).get(ledger_id)) or says_lost(self._before.get(ledger_id))
         replicas = 0 if is_lost else live_replicas(metadata, self._answering - doubted(mark, metadata))
         if is_lost or live_replicas(metadata, self._answering) == 0:
-            self.unavailable.append(ledger_id)
+            is_known = is_lost or not may_be_unwritten(metadata, self._answering)
+            (self.unavailable if is_known else self.unwritten).append(ledger_id)
         elif replicas == 0:
             self.doubtful.append(ledger_id)
         return metadata, mark, replicas

@@ -8,7 +8,7 @@ import attrs
 from ...codec.digest import Digester
 from ...errors import BookieIOError, BookKeeperError, DigestMatchError, NoSuchEntryError, NoSuchLedgerError
 from ...ledger.schedule import Schedule
-from ...model import MAX_ENTRY_ID, DigestType, LedgerMetadata
+from ...model import MAX_ENTRY_ID, DigestType, LedgerMetadata, LedgerState
 
 _OK = "ok"
 _DAMAGED, _MISSING, _UNKNOWN = "damaged", "missing", "unknown"
@@ -42,6 +42,20 @@ def live_replicas(metadata: LedgerMetadata, registered: Collection[str]) -> int:
         ),
         default=schedule.write_quorum,
     )
+
+
+def may_be_unwritten(metadata: LedgerMetadata, registered: Collection[str]) -> bool:
+    """Test whether a ledger without a live replica may have lost no entry, because no entry is known to be lost.
+
+    The last ensemble of a ledger that is not closed may have no entries: only its bookies know.
+
+    :param metadata: metadata of the ledger.
+    :param registered: ids of the registered bookies.
+    """
+    if metadata.closed:
+        return False
+    without_last = attrs.evolve(metadata, state=LedgerState.CLOSED, last_entry_id=-1)
+    return live_replicas(without_last, registered) > 0
 
 
 def promised_replicas(metadata: LedgerMetadata, live: int) -> int:

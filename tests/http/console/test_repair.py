@@ -147,6 +147,19 @@ class RepairTests(ConsoleClusterCase):
         found = self.read("repair")
         self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]), (0, 1, 0))
 
+    def test_unwritten(self) -> None:
+        """A ledger that is not closed may have no entries on bookies that are gone: it is no known loss."""
+        ledgers = [self.ledger(close=False), self.ledger(b"x")]
+        for ledger_id in ledgers:
+            self.result(self.marks.mark(ledger_id, (), None))
+        for number in range(4):
+            self.result(self.cluster.stop_bookie(f"bookie-{number}"))
+        found = self.read("repair")
+        self.assertEqual((found["unavailable"], found["unwritten"], found["doubtful"]), (1, 1, 0))
+        rows = self.json("ledgers?at_risk=true")["ledgers"]
+        self.assertEqual([(row["id"], row["replicas"], row["unwritten"]) for row in rows],
+                         [(ledgers[0], 0, True), (ledgers[1], 0, False)])  # fmt: skip
+
     def test_silent_replicas(self) -> None:
         """A ledger is unavailable if the bookies that have an entry are gone or do not answer."""
         ledger_id = self.ledger(b"x")

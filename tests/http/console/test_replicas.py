@@ -1,5 +1,6 @@
 """The comparison of the replicas of an entry."""
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.digest import Digester
@@ -10,7 +11,7 @@ from bookkeeper_twisted.errors import (
     NoSuchEntryError,
     NoSuchLedgerError,
 )
-from bookkeeper_twisted.http.console.replicas import compared, judged, live_replicas
+from bookkeeper_twisted.http.console.replicas import compared, judged, live_replicas, may_be_unwritten
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.sealing import sealed
 
@@ -41,6 +42,16 @@ class LiveReplicasTests(SynchronousTestCase):
         """The last ensemble of an open ledger may have entries on all of its bookies."""
         self.assertEqual(self.live("ab", None, (0, "abcd")), 0)
         self.assertEqual(self.live("abcd", None, (0, "abxx"), (1, "abcd")), 2)
+
+    def test_unwritten(self) -> None:
+        """The last ensemble of a ledger that is not closed may have no entries; those before it have some."""
+        for gone, segments, may_be in (("", ((0, "ab"),), True), ("", ((0, "ab"), (1, "cd")), False),
+                                       ("a", ((0, "ab"), (1, "cd")), True)):  # fmt: skip
+            made = tuple(Segment(first, tuple(bookies)) for first, bookies in segments)
+            metadata = LedgerMetadata(2, 2, 2, made)
+            self.assertEqual(may_be_unwritten(metadata, gone), may_be, segments)
+            closed = attrs.evolve(metadata, state=LedgerState.CLOSED, last_entry_id=5)
+            self.assertFalse(may_be_unwritten(closed, gone))
 
     def test_empty(self) -> None:
         """A closed ledger without entries has lost nothing, whatever its bookies."""

@@ -99,7 +99,9 @@ export const ensembleOf = (row) =>
 export function unavailable(marks) {
   if (marks.count && !marks.lookedAt) return "unavailable: not known yet";
   const of = marks.lookedAt < marks.count ? `the first ${count(marks.lookedAt)} looked at` : "them";
-  const more = marks.doubtful ? `, and ${count(marks.doubtful)} more if their marks still hold` : "";
+  const more =
+    (marks.doubtful ? `, and ${count(marks.doubtful)} more if their marks still hold` : "") +
+    (marks.unwritten ? `, and ${count(marks.unwritten)} more if they have entries, as they are not closed` : "");
   const unjudged = marks.unjudged ? ` (${marks.unjudged})` : "";
   return `${count(marks.unavailable)} of ${of} unavailable${more}${unjudged}`;
 }

@@ -9,7 +9,7 @@ import {
 import { LongTable } from "/console/table.js";
 
 const unseen = () => ({
-  end: 0, lost: 0, doubtful: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "",
+  end: 0, lost: 0, doubtful: 0, unwritten: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "",
 });
 
 /** What the page has found when it last looked through all ledgers. */
@@ -20,6 +20,8 @@ const ledgersOf = (number) => `${count(number)} ${number === 1 ? "ledger" : "led
 const DOUBTFUL = "that are gone, that do not answer, or that marks name and that may have them";
 
 const FEWER = "an acknowledgement promises none on the bookies that are left";
+
+const UNWRITTEN = "they are not closed, and only bookies that are gone know whether they have any";
 
 /** Ledgers of which an acknowledgement promises one replica alone. */
 function unpromised(ids) {
@@ -37,6 +39,8 @@ function verdictOf(facts) {
     against.unshift(`${ledgersOf(scan.doubtful)} may have entries without a replica left: all are on bookies ${DOUBTFUL}`);
   if (scan.fewer)
     against.unshift(`${ledgersOf(scan.fewer)} may have entries without a replica left: ${FEWER}`);
+  if (scan.unwritten)
+    against.unshift(`${ledgersOf(scan.unwritten)} may have entries without a replica left: ${UNWRITTEN}`);
   if (scan.lost)
     against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
   const unjudged = [undecoded(scan.undecoded), unpromised(scan.unpromised)].filter(Boolean).join("; ");
@@ -310,12 +314,12 @@ async function keepLooking(found, show, act, state) {
 }
 
 const worse = (one, other) =>
-  ["lost", "fewer", "doubtful", "risky"].some((kind) => one[kind] > other[kind]) ||
+  ["lost", "fewer", "doubtful", "unwritten", "risky"].some((kind) => one[kind] > other[kind]) ||
   one.unpromised.length > other.unpromised.length;
 
 /** Looks through all ledgers once; what an earlier look has found stays until this one has ended, or found worse. */
 async function scanLedgers(found, show, began) {
-  const rows = { lost: [], doubtful: [], risky: [] },
+  const rows = { lost: [], doubtful: [], unwritten: [], risky: [] },
     own = unseen();
   let after = -1,
     scanned = 0;
@@ -334,7 +338,7 @@ async function scanLedgers(found, show, began) {
     for (const row of answer.ledgers) {
       if (row.replicas && !row.promised) own.fewer += 1;
       if (row.replicas > 1) continue;
-      const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : "lost";
+      const kind = row.replicas ? "risky" : row.doubtful ? "doubtful" : row.unwritten ? "unwritten" : "lost";
       own[kind] += 1;
       if (rows[kind].length < 100) rows[kind].push(row);
     }
@@ -355,12 +359,14 @@ async function scanLedgers(found, show, began) {
         ["without a replica left", shown(own.lost)],
         [`on bookies alone ${DOUBTFUL}`, shown(own.doubtful)],
         [`perhaps without one, as ${FEWER}`, shown(own.fewer)],
+        [`perhaps with entries without one: ${UNWRITTEN}`, shown(own.unwritten)],
         ["one more loss would lose entries", shown(own.risky)],
         ["it might, as the ack quorum promises one replica alone", shown(own.unpromised.length)],
         ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
       ...(own.doubtful ? [smallTable("The first that may have none left", AT_RISK, rows.doubtful)] : []),
+      ...(own.unwritten ? [smallTable("The first that may have no entries", AT_RISK, rows.unwritten)] : []),
       smallTable("The first with one", AT_RISK, rows.risky),
     );
   }
