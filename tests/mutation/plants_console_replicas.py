@@ -10,6 +10,10 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 PLANTS = (
     Plant(
+        "a new ledger needs what all ledgers need", "http/console/diagnosis.py",
+        'f", by the newest {NEWEST} ledgers"', '""', ["tests.http.console.test_cluster_parts"], where="risks",
+    ),
+    Plant(
         "an open ledger has lost entries that nobody has written", "http/console/marked_ledgers.py",
         "is_lost or not may_be_unwritten(metadata, self._answering)", "True", ["tests.http.console.test_repair"],
         where="MarkedLedgers._read_replicas",

@@ -26,7 +26,7 @@ from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers, ClusterBookie
-from .diagnosis import USUAL_ENSEMBLE, repair_limit, risks
+from .diagnosis import NEWEST, USUAL_ENSEMBLE, repair_limit, risks
 from .marked_ledgers import (
     DETAILS_SECONDS,
     LISTING_SECONDS,
@@ -54,9 +54,6 @@ SURVEY_SECONDS = 30.0
 
 SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
-
-_NEWEST = 20
-"""Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
 _HTTP = ("http", "https")
 
@@ -339,7 +336,7 @@ async def newest_sizes(admin: BookKeeperAdmin) -> tuple[int, int]:
         else:
             step //= 2
     sizes = []
-    for ledger_id in await ledger_ids_from(admin, max(newest - _NEWEST + 1, 0), _NEWEST):
+    for ledger_id in await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST):
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)
             sizes.append((metadata.ensemble_size, metadata.write_quorum_size))

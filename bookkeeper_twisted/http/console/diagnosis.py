@@ -50,6 +50,9 @@ _FAR = 0.1
 _SOON = 0.0001
 """The least number of days until a disk is full that is not full yet."""
 
+NEWEST = 20
+"""Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
+
 USUAL_ENSEMBLE = 3
 """The ensemble size of new ledgers while there are none from which it could be told."""
 
@@ -348,6 +351,7 @@ def risks(
         RiskReason(
             len(writable) > ensemble and not unplaceable,
             f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
+            + f", by the newest {NEWEST} ledgers"
             + (f"; {unplaceable}" if unplaceable else "")
             + ("" if has_racks else _NO_RACKS)
             + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),

@@ -104,7 +104,8 @@ class ClusterTests(ConsoleClusterCase):
         self.assertEqual((row["state"], row["why"], row["silentSince"]), ("writable", "no answer within 2 s", asked))
         self.assertEqual((row["total"], found["bookies"]["bookie-0"]["why"]), (None, ""))
         unsafe = [each["text"] for each in found["safe"] if not each["safe"]]
-        self.assertIn("2 writable bookies would be left; a new ledger needs 3; racks, which may be enforced, are not "
+        self.assertIn("2 writable bookies would be left; a new ledger needs 3, by the newest 20 ledgers; "
+                      "racks, which may be enforced, are not "
                       "known to this process; not counted, as there is no answer: bookie-1", unsafe)  # fmt: skip
         self.clock.advance(AGAIN)
         again = self.read("cluster")["bookies"]["bookie-1"]
@@ -198,7 +199,7 @@ class ClusterTests(ConsoleClusterCase):
             admin.client.context.watcher.placement = RackAwarePlacement(system_chance(), racks, enforce=enforce)
             return self.read("cluster")["safe"][4]
 
-        fine = "3 writable bookies would be left; a new ledger needs 2"
+        fine = "3 writable bookies would be left; a new ledger needs 2, by the newest 20 ledgers"
         self.assertEqual(said("/r2", True), {
             "safe": False, "text": f"{fine}; after the loss of bookie-0, no 2 bookies with 2 racks in each write set, "
             "among 3 on 1 racks",
@@ -222,14 +223,16 @@ class ClusterTests(ConsoleClusterCase):
         self.result(self.cluster.stop_bookie("bookie-3"))
         (said,) = [each for each in self.read("cluster")["safe"] if "new ledger" in each["text"]]
         self.assertEqual(said, {
-            "safe": True, "text": "2 writable bookies would be left; a new ledger needs 2; racks, which may be "
+            "safe": True, "text": "2 writable bookies would be left; a new ledger needs 2, by the newest 20 ledgers; "
+            "racks, which may be "
             "enforced, are not known to this process",
         })  # fmt: skip
         metadata = LedgerMetadata(3, 2, 2, (Segment(0, ("bookie-0", "bookie-1", "bookie-2")),))
         self.result(self.client.metadata.ledgers.create(123_456_789_013, metadata))
         for seconds, needs in ((14, 2), (14, 2), (2, 3)):
             self.clock.advance(seconds)
-            self.assertTrue(self.read("cluster")["safe"][4]["text"].find(f"a new ledger needs {needs};") > 0)
+            said = self.read("cluster")["safe"][4]["text"]
+            self.assertIn(f"a new ledger needs {needs}, by the newest 20 ledgers;", said)
 
     def test_unneeded(self) -> None:
         """An unavailable bookie that no ledger needs does not speak against the loss of another one, nor is it listed

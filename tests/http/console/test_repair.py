@@ -358,7 +358,7 @@ class RepairTests(ConsoleClusterCase):
         self.ledger(b"x")
         self.result(self.cluster._registration.write_cookie("old:1", b"4\nbookieHost: \"x\"\n", None))
         self.patch(self.result(self.shared()).client.metadata.ledgers, "read", lambda ledger_id: Deferred())
-        self.patch(cluster_parts, "_NEWEST", 0)
+        self.patch(cluster_parts, "NEWEST", 0)
         reading = self.begin("cluster")
         self.assertNoResult(reading)
         self.clock.advance(DETAILS_SECONDS)
