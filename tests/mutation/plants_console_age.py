@@ -86,7 +86,7 @@ PLANTS = (
     ),
     Plant(
         "what is said of the repair needs the part cluster", _CLUSTER,
-        "marks_alone(enabled, auditor, self._without_mark(lost, len(marked)))", "marks_alone(enabled, auditor)",
+        "self._without_mark(lost, len(marked))", "()",
         _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
