@@ -10,6 +10,12 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 PLANTS = (
     Plant(
+        "the newest ledgers are read one after the other", "http/console/cluster_parts.py",
+        "for_each(await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST), read, _AT_ONCE)",
+        "for_each(await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST), read, 1)",
+        ["tests.http.console.test_cluster_parts"], where="newest_sizes",
+    ),
+    Plant(
         "a new ledger needs what all ledgers need", "http/console/diagnosis.py",
         'f", by the newest {NEWEST} ledgers"', '""', ["tests.http.console.test_cluster_parts"], where="risks",
     ),

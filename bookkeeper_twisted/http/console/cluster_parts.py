@@ -336,12 +336,15 @@ async def newest_sizes(admin: BookKeeperAdmin) -> tuple[int, int]:
         else:
             step //= 2
     sizes = []
-    for ledger_id in await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST):
+
+    async def read(ledger_id: int) -> None:
         try:
             metadata = await admin.client.ledger_metadata(ledger_id)
             sizes.append((metadata.ensemble_size, metadata.write_quorum_size))
         except MetadataError:
             pass  # the ledger was deleted meanwhile, or its metadata cannot be read
+
+    await for_each(await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST), read, _AT_ONCE)
     return max(sizes, default=(USUAL_ENSEMBLE, USUAL_ENSEMBLE))
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from zope.interface import directlyProvides
 
 from bookkeeper_twisted.client.production import system_chance
@@ -233,6 +233,23 @@ class ClusterTests(ConsoleClusterCase):
             self.clock.advance(seconds)
             said = self.read("cluster")["safe"][4]["text"]
             self.assertIn(f"a new ledger needs {needs}, by the newest 20 ledgers;", said)
+
+    def test_newest_at_once(self) -> None:
+        """The newest ledgers are read at once: one after the other, they would make the sample late."""
+        for _ in range(3):
+            self.ledger(b"x")
+        admin, read = self.result(self.shared()), list[int]()
+
+        def begin(ledger_id: int) -> "Deferred[LedgerMetadata]":
+            read.append(ledger_id)
+            return Deferred()
+
+        self.patch(admin.client, "ledger_metadata", begin)
+        reading = Deferred.fromCoroutine(newest_sizes(admin))
+        self.settle()
+        self.assertEqual(len(read), 3)
+        reading.cancel()
+        self.failureResultOf(reading, CancelledError)
 
     def test_unneeded(self) -> None:
         """An unavailable bookie that no ledger needs does not speak against the loss of another one, nor is it listed
