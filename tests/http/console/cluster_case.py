@@ -8,7 +8,11 @@ from twisted.internet.task import Clock
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.http.cluster_api import SharedClient
+from bookkeeper_twisted.http.console.cluster_parts import ClusterParts
 from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
+from bookkeeper_twisted.limits.ratelimit import Rate
+from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 from bookkeeper_twisted.testing.cluster import MemoryCluster
 
@@ -55,3 +59,26 @@ class ConsoleClusterCase(HttpCase):
         answer = self.ask(f"/api/v1/console/{path}")
         self.assertEqual(answer.status, 200, answer.body)
         return json.loads(answer.body)
+
+
+class ClusterPartsCase(ConsoleClusterCase):
+    """The parts of the console's state that tell of the cluster, in a process that repairs ledgers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
+        self.jobs: list[RunningJob] = []
+        adaptive = AdaptiveThrottles(self.clock, self.throttles, lambda: None)
+        limits = SpeedLimits(self.throttles, adaptive, lambda most: self.jobs)
+        self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
+
+    def begin(self, name: str) -> "Deferred[object]":
+        """Begin to read a part."""
+        (source,) = [each for each in self.parts.sources() if each.name == name]
+        reading: Deferred[object] = Deferred.fromCoroutine(source.read())  # type: ignore[union-attr,arg-type]
+        self.settle()
+        return reading
+
+    def read(self, name: str) -> Any:
+        """The state of a part."""
+        return self.result(self.begin(name))

@@ -8,50 +8,19 @@ from zope.interface import directlyProvides
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console import cluster_parts
 from bookkeeper_twisted.http.console.bookie_answers import AGAIN, PATIENCE
-from bookkeeper_twisted.http.console.cluster_parts import (
-    SEEN_SECONDS,
-    ClusterParts,
-    newest_sizes,
-    unneeded_bookies,
-)
+from bookkeeper_twisted.http.console.cluster_parts import SEEN_SECONDS, newest_sizes, unneeded_bookies
 from bookkeeper_twisted.http.console.sources import StateSource
-from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
-from bookkeeper_twisted.limits.ratelimit import Rate
-from bookkeeper_twisted.limits.throttle import Throttles
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 from bookkeeper_twisted.metadata.undecoded import UndecodedLedgers
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerMetadata, Segment
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
-from .cluster_case import ConsoleClusterCase
-
-_ELSEWHERE = (
-    "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
-)
+from .cluster_case import ClusterPartsCase
 
 
-class ClusterTests(ConsoleClusterCase):
+class ClusterTests(ClusterPartsCase):
     """Over a cluster in memory."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
-        self.jobs: list[RunningJob] = []
-        adaptive = AdaptiveThrottles(self.clock, self.throttles, lambda: None)
-        limits = SpeedLimits(self.throttles, adaptive, lambda most: self.jobs)
-        self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
-
-    def begin(self, name: str) -> "Deferred[object]":
-        """Begin to read a part."""
-        (source,) = [each for each in self.parts.sources() if each.name == name]
-        reading: Deferred[object] = Deferred.fromCoroutine(source.read())  # type: ignore[union-attr,arg-type]
-        self.settle()
-        return reading
-
-    def read(self, name: str) -> Any:
-        """The state of a part."""
-        return self.result(self.begin(name))
 
     def test_states(self) -> None:
         """Each bookie with a cookie or a registration has its state, and since when, if it has changed."""

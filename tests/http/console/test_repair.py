@@ -5,45 +5,21 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.http.console import cluster_parts
-from bookkeeper_twisted.http.console.cluster_parts import (
-    MOST_MARKS,
-    ClusterParts,
-)
+from bookkeeper_twisted.http.console.cluster_parts import MOST_MARKS
 from bookkeeper_twisted.http.console.feed import LATE
 from bookkeeper_twisted.http.console.marked_ledgers import DETAILS_SECONDS, LISTING_SECONDS
-from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
-from bookkeeper_twisted.limits.ratelimit import Rate
-from bookkeeper_twisted.limits.throttle import Throttles
+from bookkeeper_twisted.limits.adaptive import RunningJob
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 
-from .cluster_case import ConsoleClusterCase
+from .cluster_case import ClusterPartsCase
 
 _ELSEWHERE = (
     "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
 )
 
 
-class RepairTests(ConsoleClusterCase):
+class RepairTests(ClusterPartsCase):
     """Over a cluster in memory."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.throttles = Throttles(self.clock, {"replication-read": Rate(1)})
-        self.jobs: list[RunningJob] = []
-        adaptive = AdaptiveThrottles(self.clock, self.throttles, lambda: None)
-        limits = SpeedLimits(self.throttles, adaptive, lambda most: self.jobs)
-        self.parts = ClusterParts(self.shared, self.clock, lambda: limits)
-
-    def begin(self, name: str) -> "Deferred[object]":
-        """Begin to read a part."""
-        (source,) = [each for each in self.parts.sources() if each.name == name]
-        reading: Deferred[object] = Deferred.fromCoroutine(source.read())  # type: ignore[union-attr,arg-type]
-        self.settle()
-        return reading
-
-    def read(self, name: str) -> Any:
-        """The state of a part."""
-        return self.result(self.begin(name))
 
     def test_repair(self) -> None:
         """Marked ledgers are shown with their replicas and reasons; those that no bookie has count as unavailable."""
