@@ -317,7 +317,7 @@ class ConsoleStatesTests(ConsoleStatesCase):
         self.assertTrue(line.startswith("this bookie is serving, DISK /j (journal): 0 bytes are left"), line)
         self.visit.click("What would a compaction win?")
         self.assertEqual(self.visit.wait("#gain-major"), "would free 1.0 GiB of 1 logs and copy 1.0 GiB")
-        self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB CANNOT RUN: the index takes no changes")
+        self.visit.wait("main", "deletes logs without live bytes: 1.0 GiB IN THE WAY: the index takes no changes")
         self.visit.wait(".unmeasured", "/d: the disk is silent; its numbers are of 2023-11-1")
         self.visit.wait(".obstacle", "IN THE WAY: a disk is full")
         self.visit.wait(".left-out", "/d: 1b.log: wrong digest")
