@@ -18,6 +18,11 @@ PLANTS = (
         where="DiskMonitor._see_indexes",
     ),
     Plant(
+        "recovery adds need no reserve on the disk of an index", _MONITOR,
+        "[*usage, *(space for _, space, _ in seen_indexes.values() if space[0])]", "usage", _MONITORED,
+        where="DiskMonitor.check",
+    ),
+    Plant(
         "an index beside a ledger directory counts as on another disk", _MONITOR, "self._disk(directory) not in disks",
         "True", _MONITORED, where="DiskMonitor._own_disks",
     ),

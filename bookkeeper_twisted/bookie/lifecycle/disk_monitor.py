@@ -57,7 +57,8 @@ class DiskState:
     :ivar full: whether the disks of the ledger directories count as full: one full disk is enough with
         :attr:`DiskThresholds.any_full`, otherwise all must be full.
     :ivar almost_full: whether the disk of at least one ledger directory is almost full.
-    :ivar has_reserve: whether the disk of each ledger directory still has more free bytes than the reserve.
+    :ivar has_reserve: whether the disk of each ledger directory, and each disk that only an index directory is on,
+        still has more free bytes than the reserve.
     :ivar unusable: the error text of each ledger directory that is missing or unreadable, or whose disk takes no
         writes, by its path.
     :ivar unusable_indexes: the same of the index directories that are not ledger directories.
@@ -331,11 +332,13 @@ class DiskMonitor:
         self._stuck = {d: text for d, text in wrong_journals.items() if text in (READ_ONLY, REPLACED)}
         full = any(self._full) if self._thresholds.any_full else all(self._full)
         almost_full = any(_used(total, free) > self._thresholds.warn for total, free in usage)
+        spaces = [*usage, *(space for _, space, _ in seen_indexes.values() if space[0])]
+        has_reserve = all(free > self._thresholds.reserve for _, free in spaces)
         self._on_check(
             DiskState(
                 full,
                 almost_full,
-                all(free > self._thresholds.reserve for _, free in usage) and not any((*wrong, *indexes, *self._stuck)),
+                has_reserve and not any((*wrong, *indexes, *self._stuck)),
                 self.unusable,
                 tuple(f"{d}: {text}" for d, text in wrong_journals.items() if d not in self._stuck),
                 self._described(full, [_used(total, free) for total, free in usage]),

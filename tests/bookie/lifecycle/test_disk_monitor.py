@@ -367,8 +367,8 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(self.monitor.n_writable, 2)
 
     def test_disk_of_an_index(self) -> None:
-        """A disk that an index has for itself is full as one of ledgers is, and is measured; what it has free is not
-        the bookie's space."""
+        """A disk that an index has for itself is full as one of ledgers is, has a reserve, and is measured; what it has
+        free is not the bookie's space."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
 
@@ -382,7 +382,7 @@ class MonitorTests(SynchronousTestCase):
         with capturedLogs() as events:
             for free, full in ((6, ()), (4, ("i",)), (19, ("i",)), (20, ()), (4, ("i",))):
                 self.disks.by_path["i"] = (100, free)
-                self.assertEqual(self.check(50), DiskState(full_disks=full))
+                self.assertEqual(self.check(50), DiskState(has_reserve=free > 4, full_disks=full))
         self.assertIn("the disk of i is full: 96.0% used, 4 bytes free", map(formatEvent, events))
         self.assertEqual([(each.directory, each.total, each.free) for each in indexes()], [("i", 100, 4)])
         paths = StorePaths(("j",), ("l",), ("x",))
