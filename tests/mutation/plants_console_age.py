@@ -23,6 +23,11 @@ PLANTS = (
         where="DiskMonitor.check",
     ),
     Plant(
+        "recovery adds are taken without inodes", "bookie/lifecycle/service.py",
+        '"" if reason.startswith(NO_SPACE) else reason', "reason if reason.startswith(FAILED) else ''",
+        ["tests.bookie.lifecycle.test_service_disks"], where="BookieService._checkpointed",
+    ),
+    Plant(
         "an index beside a ledger directory counts as on another disk", _MONITOR, "self._disk(directory) not in disks",
         "True", _MONITORED, where="DiskMonitor._own_disks",
     ),

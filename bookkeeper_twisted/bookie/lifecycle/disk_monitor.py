@@ -336,15 +336,11 @@ class DiskMonitor:
         has_reserve = all(free > self._thresholds.reserve for _, free in spaces)
         self._on_check(
             DiskState(
-                full,
-                almost_full,
-                has_reserve and not any((*wrong, *indexes, *self._stuck)),
-                self.unusable,
+                full, almost_full, has_reserve and not any((*wrong, *indexes, *self._stuck)), self.unusable,
                 tuple(f"{d}: {text}" for d, text in wrong_journals.items() if d not in self._stuck),
                 self._described(full, [_used(total, free) for total, free in usage]),
                 (*compress(self._directories, self._full if full else ()), *sorted(self._full_indexes)),
-                self.unusable_indexes,
-                self._stuck,
+                self.unusable_indexes, self._stuck,
             )
         )
         self._logged.pop("the check of the disks", None)

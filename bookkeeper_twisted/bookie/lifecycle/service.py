@@ -34,7 +34,7 @@ from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, journal_name, without_current
 from ..admin import IBookieAdmin, Phase
-from ..engine import FAILED, Engine, checkpoint_reasons
+from ..engine import FAILED, NO_SPACE, Engine, checkpoint_reasons
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
@@ -129,7 +129,7 @@ class BookieService(Service):
         self._stopping: Deferred[None] | None = None
         self._gate = Gate()
         self._listening: IListeningPort | None = None
-        self._flush_fails = False
+        self._flush_failure = ""
         self._replay = ReplayProgress()
         self._registration: BookieRegistration | None = None
 
@@ -464,8 +464,8 @@ class BookieService(Service):
 
     def _disks_seen(self, disks: DiskState) -> None:
         assert self._registration is not None
-        accepted = disks.has_reserve and not self._flush_fails
-        self._registration.set_high_priority(accepted, FAILED if self._flush_fails else disks.shortage)
+        accepted = disks.has_reserve and not self._flush_failure
+        self._registration.set_high_priority(accepted, self._flush_failure or disks.shortage)
         self._registration.mode.refusing = disks.refusing(self._paths)
         if disks.lost_journals:  # stop, because records acknowledged from now on would be lost
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
@@ -478,10 +478,10 @@ class BookieService(Service):
     def _checkpointed(self, reason: str) -> None:
         """Update the reasons to be read-only after a checkpoint; if it failed, refuse adds of high priority, too.
 
-        The checkpoint may have almost filled a disk, so the disks are checked immediately.
+        If it lacked only space, the check of the disks, which follows immediately, decides about these adds.
         """
-        self._flush_fails = reason.startswith(FAILED)
-        if self._flush_fails and self._registration is not None:
+        self._flush_failure = "" if reason.startswith(NO_SPACE) else reason
+        if self._flush_failure and self._registration is not None:
             self._registration.set_high_priority(False, reason)
         for each in checkpoint_reasons(self.admin.state().reasons, reason):
             self._set_read_only(each, reason == each)

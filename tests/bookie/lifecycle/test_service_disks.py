@@ -164,6 +164,19 @@ class DirectoryTests(StepTestCase):
         self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
         self.assertTrue(service.engine.bookie.mode.high_priority)
 
+    def test_recovery_adds_beside_failing_checkpoints(self) -> None:
+        """Recovery adds are refused while no checkpoint can succeed though there is space, as without inodes: they
+        would fill the journal.  If a checkpoint lacked space, the space that is left decides."""
+        service, executor = self.start()
+        assert service.engine is not None
+        for reason, accepted in (
+            ("no inodes are left: /l", False), ("", True), ("a checkpoint found no space: /l", True),
+            ("a checkpoint failed: /l: EIO (errno 5)", False),
+        ):  # fmt: skip
+            service._checkpointed(reason)
+            self.settle(executor)
+            self.assertIs(service.engine.bookie.mode.high_priority, accepted, reason)
+
     def test_obstacles(self) -> None:
         """A checkpoint that found no space, and a ledger directory that is gone, are obstacles of compactions."""
         service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
