@@ -97,7 +97,7 @@ class DirectoryStorage:
         self.active = WriteCache()
         self.flushing = WriteCache()
         self.uncommitted: UncommittedEntries | None = None
-        # after a failed flush that has committed uncommitted entries: the entries that it has not written
+        # while a flush that has committed uncommitted entries, and after it has failed: the entries that it writes
         self._rest: WriteCache | None = None
         self.refusal: StorageError | None = None
         self._forgotten: set[int] = set()  # the ledgers that were deleted since the last swap
@@ -214,8 +214,11 @@ class DirectoryStorage:
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self._forgotten.add(ledger_id)
+        # read ``uncommitted`` before ``_rest``: the flush thread moves what it writes from the one to the other
         if left := self.uncommitted:
             left.forget(ledger_id)
+        if rest := self._rest:
+            rest.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
         # so that add_looked_up_rows() does not cache rows that a search in progress finds for this ledger
         self._n_written += 1
@@ -290,8 +293,8 @@ class DirectoryStorage:
             self._commit(left.batch(ledgers, list(deleted)), left.count)
             # a later deletion would also delete the rows just committed, of a ledger that was created again
             (done if done is not None else set()).update(deleted)
-            self.uncommitted, self._rest = None, left.taken
-            entries, batch = left.taken, IndexBatch()
+            self._rest = entries = left.taken  # before the next line: forget() must find them in one of the two
+            self.uncommitted, batch = None, IndexBatch()
         try:
             if self.reserve is not None:
                 self.reserve.check(entries.bytes)

@@ -27,6 +27,11 @@ PLANTS = (
         where="DirectoryStorage.not_written",
     ),
     Plant(
+        "entries of a deleted ledger come back that a flush wrote after it had committed rows",
+        "storage/directory_storage.py", "rest.discard_ledger(ledger_id)", "pass", _UNCOMMITTED,
+        where="DirectoryStorage.forget",
+    ),
+    Plant(
         "a compaction gets higher log ids than refused rows", "storage/directory_storage.py",
         "self.uncommitted is not None", "False", _UNCOMMITTED, where="DirectoryStorage.reserve_logs",
     ),

@@ -1,6 +1,7 @@
 """Entries in entry logs whose rows the index refuses: written once, never lost, never back once deleted."""
 
 import errno
+from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -139,6 +140,37 @@ class UncommittedTests(SynchronousTestCase):
         self.storage.forget([1], 1)
         self.storage.put_ledger(LedgerRow(1, b"new"))
         self.storage.add(run(1, 4, 2, salt=7))
+
+    def test_deleted_while_later_entries_are_written(self) -> None:
+        """Entries do not come back of a ledger that is deleted while a flush writes them, after it has committed rows.
+
+        Nor if the flush then fails, as it writes them or as it commits their rows.
+        """
+        for name in ("pwrite", "commit"):
+            with self.subTest(name):
+                self.setUp()
+                self.storage.put_ledger(LedgerRow(1, b"key"))
+                self.refuse()
+                self.storage.add(run(3, 0, 10))
+                self.fail_checkpoint()
+                self.storage.add(run(1, 0, 10))
+                self.disk.heal()
+                begun = self.begin()
+                self.disk.observer = partial(self.create_again_and_fail, name)
+                self.assertRaises(StorageError, write, begun)
+                begun.finish()
+                self.assertEqual(self.storage.entry_ranges(1), [(4, 5)])
+                self.disk.heal()
+                checkpoint(self.storage)
+                self.assertEqual(self.storage.entry_ranges(1), [(4, 5)])
+                self.assertEqual(read(self.storage, 1, 4), run(1, 4, salt=7).entry(4))
+
+    def create_again_and_fail(self, name: str, operation: Operation) -> None:
+        """Delete the ledger 1, as it is written, and create it again; let the next operations ``name`` fail."""
+        if operation.name == "pwrite" and operation.path.endswith(".log"):
+            self.disk.observer = None
+            self.create_again()
+            self.disk.fail(errno.EIO, when=lambda op: op.name == name and op.path.startswith("/l1"), times=1 << 30)
 
     def test_logs_of_refused_rows(self) -> None:
         """The logs of entries whose rows the index refused are not offered for deletion, sealed or not."""
