@@ -139,8 +139,7 @@ class Checkpointer:
         failures = await self._write(checkpoint)
         self.times.end()
         self._log_change(failures)
-        # of several, a failed disk comes first: that another disk is full, its own check tells
-        failure = min([each.value for each in failures], key=is_disk_full, default=None)
+        failure = min([each.value for each in failures], key=_rank, default=None)
         checkpoint.finish()
         series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
         series.record((self._clock.seconds() - began) * 1000)
@@ -233,6 +232,14 @@ def described(error: BaseException) -> str:
         if isinstance(each, ReserveShortageError):
             return f"{error}: {each.needed:,} bytes are needed, {each.free:,} are free"
     return str(error)
+
+
+def _rank(error: BaseException | None) -> int:
+    """Return which of several errors of a checkpoint tells the most: 0 for that of a failed disk.
+
+    That a disk is full comes next, as its own check tells that, too.  A lack of descriptors says nothing of a disk.
+    """
+    return 2 if is_out_of_files(error) else 1 if is_disk_full(error) else 0
 
 
 def is_disk_full(error: BaseException | None) -> bool:

@@ -250,6 +250,18 @@ class DirectoryTests(SynchronousTestCase):
         self.rig.drain()
         self.assertEqual(self.rig.checkpointed, [f"{FAILED}: /ledger1: EIO (errno 5)"])
 
+    def test_beside_no_descriptors(self) -> None:
+        """A full or failed disk is the reason, too, if another directory could not be written without descriptors."""
+        full, failed = f"{NO_SPACE}: /ledger1", f"{FAILED}: /ledger1: EIO (errno 5)"
+        for number, reason in ((errno.ENOSPC, full), (errno.EIO, failed)):
+            self.rig.checkpointed.clear()
+            self.rig.disk.fail(errno.EMFILE, when=lambda op: op.path.startswith("/ledger0/"), times=100)
+            self.rig.disk.fail(number, when=lambda op: op.path.startswith("/ledger1/"), times=100)
+            self.rig.drain()
+            self.rig.disk.heal()
+            self.assertEqual(self.rig.checkpointed, [reason])
+            self.rig.engine.checkpointer.checkpoint()
+
     def test_all_fail(self) -> None:
         """Directories that stay broken are told of once, in one line, though each attempt writes other files; one whose
         reason changes is told of again, and so are all after a while."""

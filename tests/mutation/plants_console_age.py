@@ -147,8 +147,12 @@ PLANTS = (
     ),
     Plant(
         "a full disk hides that another one has failed", "bookie/checkpointer.py",
-        "min([each.value for each in failures], key=is_disk_full, default=None)",
+        "min([each.value for each in failures], key=_rank, default=None)",
         "failures[0].value if failures else None", ["tests.bookie.test_checkpointer"], where="Checkpointer._run",
+    ),
+    Plant(
+        "a lack of descriptors hides that a disk is full", "bookie/checkpointer.py", "is_out_of_files(error)", "False",
+        ["tests.bookie.test_checkpointer"], where="_rank",
     ),
     Plant(
         "the forecast of a compaction does not name the logs that it leaves out", "http/console/bookie_pages.py",
