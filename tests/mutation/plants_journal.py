@@ -251,6 +251,13 @@ PLANTS = (
         _MONITOR, where="DiskMonitor._what_is_wrong",
     ),
     Plant(
+        "a journal disk that is read-only at the first check may be replaced", "bookie/lifecycle/disk_monitor.py",
+        "self._first_disks[directory] = self._fs.disk(directory)",
+        "if self._fs.takes_writes(posixpath.join(directory, LOCK_NAME)):\n"
+        "    self._first_disks[directory] = self._fs.disk(directory)",
+        _MONITOR, where="DiskMonitor._what_is_wrong",
+    ),
+    Plant(
         "a fence ends a bookie whose journal takes no writes", "bookie/bookie.py", "journal in self.refusing", "False",
         ["tests.bookie.test_bookie"], where="WriteMode.check_journal",
     ),

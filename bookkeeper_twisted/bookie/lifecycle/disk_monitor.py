@@ -435,13 +435,12 @@ class DiskMonitor:
             names = self._fs.list(directory)
             if not names:
                 return "it is empty: was its disk unmounted?"
+            if directory in self._journals and directory not in self._first_disks:
+                self._first_disks[directory] = self._fs.disk(directory)
             if LOCK_NAME in names and not self._fs.takes_writes(posixpath.join(directory, LOCK_NAME)):
                 return READ_ONLY
-            if directory in self._journals:
-                if directory not in self._first_disks:
-                    self._first_disks[directory] = self._fs.disk(directory)
-                elif directory in self._stuck and self._fs.disk(directory) != self._first_disks[directory]:
-                    return REPLACED
+            if directory in self._stuck and self._fs.disk(directory) != self._first_disks[directory]:
+                return REPLACED
             return ""
         except OSError as error:
             if error.errno in NO_FILES:

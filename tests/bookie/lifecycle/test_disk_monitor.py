@@ -356,6 +356,15 @@ class MonitorTests(SynchronousTestCase):
             state = self.check(50)
             self.assertEqual((state.stuck_journals, state.lost_journals, state.has_reserve), (stuck, (), not stuck))
 
+    def test_replaced_before_writable(self) -> None:
+        """The same where no check has found the disk of the journal writable, as it failed right after the start."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names["j"] = ["LOCK"]
+        for refused, number, stuck in (("j/LOCK", 1, {"j": READ_ONLY}), ("", 2, {"j": REPLACED}), ("", 1, {})):
+            self.disks.refused, self.disks.numbers["j"] = {refused}, number
+            self.assertEqual(self.check(50).stuck_journals, stuck)
+
     def test_index_directory(self) -> None:
         """An index directory that is gone or empty is not usable; what its bytes are does not count."""
         self.monitor.start(10)
