@@ -225,11 +225,12 @@ class DirectoryStorage:
 
     @property
     def unwritten(self) -> tuple[int, int]:
-        """Return the bytes of the entries in the active write cache, and in the flushing one.
+        """Return the bytes of the entries in the active write cache that no entry log has, and of those in the other.
 
         A checkpoint in progress may have written a part of the entries in the flushing cache.
         """
-        return self.active.bytes, self.flushing.bytes
+        left = self.uncommitted
+        return (left.later if left else self.active).bytes, self.flushing.bytes
 
     def swap(self) -> None:
         """Exchange the two write caches: the active one becomes the flushing one, and the empty one becomes active.

@@ -32,6 +32,10 @@ PLANTS = (
         where="DirectoryStorage.forget",
     ),
     Plant(
+        "entries in entry logs count as space that they take again", "storage/directory_storage.py",
+        "left.later if left else self.active", "self.active", _UNCOMMITTED, where="DirectoryStorage.unwritten",
+    ),
+    Plant(
         "a compaction gets higher log ids than refused rows", "storage/directory_storage.py",
         "self.uncommitted is not None", "False", _UNCOMMITTED, where="DirectoryStorage.reserve_logs",
     ),

@@ -85,6 +85,20 @@ class UncommittedTests(SynchronousTestCase):
                     expected = run(1, entry_id, salt=0 if entry_id else 2)
                     self.assertEqual(read(after, 1, entry_id), expected.entry(entry_id))
 
+    def test_space_that_a_flush_takes(self) -> None:
+        """Entries that are in entry logs already take no more space there, whatever the write cache has."""
+        self.refuse()
+        self.storage.add(run(1, 0, 10))
+        self.fail_checkpoint()
+        directory = self.storage.directories[1]
+        self.assertEqual((directory.unwritten, directory.active.bytes), ((0, 0), run(1, 0, 10).size))
+        self.storage.add(run(1, 10, 2))
+        self.assertEqual(directory.unwritten, (run(1, 10, 2).size, 0))
+        self.disk.heal()
+        checkpoint(self.storage)
+        self.storage.add(run(1, 12, 3))
+        self.assertEqual(directory.unwritten, (run(1, 12, 3).size, 0))
+
     def test_rows_that_become_known(self) -> None:
         """Rows that are committed at last count even if the later entries cannot be written, which are kept alone."""
         self.refuse()
