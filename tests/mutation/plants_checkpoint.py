@@ -116,6 +116,10 @@ PLANTS = (
         where="HandBack.run",
     ),
     Plant(
+        "a read-only disk costs another one its reserve", "storage/files/space_reserve.py",
+        "self.restore()", "pass", ["tests.storage.files.test_space_reserve"], where="SpaceReserve.release",
+    ),
+    Plant(
         "the reserve is not durable", "storage/files/space_reserve.py",
         "file.sync(metadata=True)", "", _FULL, where="SpaceReserve._extended",
     ),

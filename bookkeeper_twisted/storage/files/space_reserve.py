@@ -119,16 +119,20 @@ class SpaceReserve:
         """Delete the reserve files, so that a deletion or a compaction can use their space until :meth:`restore`.
 
         :returns: True if space was freed; False if there are no reserve files, or they are released already.
-        :raises OSError: a disk failed.
+        :raises OSError: a disk failed, or is read-only; the files that were deleted before are created again.
         """
         held = [directory for directory, n_bytes in self._held.items() if n_bytes]
         if self.released or not held:
             return False
         self.released = True
-        for directory in held:
-            self._held[directory] = 0
-            self._fs.unlink(posixpath.join(directory, FILE_NAME))
-            self._fs.sync_directory(directory)
+        try:
+            for directory in reversed(held):  # the index first: a deletion needs its disk alone
+                self._fs.unlink(posixpath.join(directory, FILE_NAME))
+                self._held[directory] = 0
+                self._fs.sync_directory(directory)
+        except OSError:
+            self.restore()
+            raise
         return True
 
     def restore(self) -> None:

@@ -108,6 +108,15 @@ class SpaceReserveTests(SynchronousTestCase):
         self.assertEqual(reserve.missing, 0)
         self.assertTrue(reserve.release())
 
+    def test_not_lent(self) -> None:
+        """If one of the disks is read-only, nothing is lent, and the other disk keeps its reserve."""
+        reserve = self.make("/l", "/i")
+        for path, other in (("/i", "/l"), ("/l", "/i")):
+            self.disk.fail(errno.EROFS, when=lambda op, path=path: op.name == "unlink" and op.path.startswith(path))  # type: ignore[misc]
+            self.assertRaises(OSError, reserve.release)
+            self.assertEqual((reserve.released, reserve.missing, self.disk.free(other)), (False, 0, DISK - SIZE))
+        self.assertTrue(reserve.release())
+
     def test_reserved_blocks(self) -> None:
         """It is taken of what this process may take, also of blocks that others may not; entries leave those alone."""
         self.disk.reserved = 2 * SIZE
