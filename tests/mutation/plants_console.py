@@ -108,6 +108,11 @@ PLANTS = (
         where="_prevented",
     ),
     Plant(
+        "a failed disk prevents the collection of every directory", "http/console/bookie_pages.py",
+        "_names(each, here) or not _names(each, known)", "True", ["tests.http.console.test_bookie_pages"],
+        where="_prevented",
+    ),
+    Plant(
         "a collection copies each log that has dead bytes", "http/console/bookie_pages.py",
         "not log.live or log.major or log.minor", "log.live < log.n_bytes", ["tests.http.console.test_bookie_pages"],
         where="BookiePages._freed_logs",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from ...bookie.admin import CollectionStatus, CompactionStatus, EntryLogSpace, IBookieAdmin
+from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryWork, EntryLogSpace, IBookieAdmin
 from ...bookie.engine import FAILED
 from ...bookie.lifecycle.disk_monitor import INDEX_DIRECTORY
 from ...errors import IncorrectParameterError
@@ -135,7 +135,8 @@ class BookiePages:
         chosen = [log_id for log_id in ids if log_id > after][:LOGS_A_STEP]
         if after < 0 or directory not in self._freed:
             self._freed[directory] = await self._freed_logs(directory)
-        prevented = _prevented(reasons[directory], self._admin.state().reasons)
+        directories = work.collection().directories
+        prevented = _prevented(directory, reasons[directory], self._admin.state().reasons, directories)
         found, freed = Counter[int](), Counter[int]()
         for log_id in chosen:
             try:
@@ -165,17 +166,28 @@ class BookiePages:
         )
 
 
-def _prevented(reason: str, reasons: Sequence[str]) -> str:
+def _prevented(directory: str, reason: str, reasons: Sequence[str], directories: Sequence[DirectoryWork]) -> str:
     """Return how long dead bytes stay in a directory where no collection frees any now; empty if one does.
 
+    :param directory: its ``current`` directory.
     :param reason: why the directory cannot be used; empty if it can.
-    :param reasons: why the bookie is read-only.  Nothing is freed before the deletions are durable in the index, which
-        takes a checkpoint.
+    :param reasons: why the bookie is read-only.  Nothing of a directory is freed before the deletions are durable in
+        its index, which takes a checkpoint; what failed in another directory alone prevents nothing here.
+    :param directories: all directories, with their indexes.
     """
     if reason:
         return f"until the directory can be used again: {reason}"
+    here = [path for each in directories if each.directory == directory for path in (each.directory, each.index)]
+    known = [path for each in directories for path in (each.directory, each.index)]
     failed = [each for each in reasons if each.startswith((FAILED, INDEX_DIRECTORY))]
+    failed = [each for each in failed if _names(each, here) or not _names(each, known)]
     return f"until a checkpoint succeeds: {failed[0]}" if failed else ""
+
+
+def _names(reason: str, files: Sequence[str]) -> bool:
+    """Test whether a ``reason`` for being read-only names the ledger or index directory of one of the ``files``."""
+    paths = [path.rpartition("/current")[0] for path in files]
+    return any(f" {path}{end}" in reason for path in paths for end in (": ", " cannot", "/ cannot"))
 
 
 def _stays(status: CollectionStatus) -> str:

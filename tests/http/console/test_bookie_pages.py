@@ -227,6 +227,26 @@ class BookiePagesTests(BookieConsoleCase):
             if stays:
                 self.assertEqual(found["stays"], stays)
 
+    def test_freed_beside_a_failed_disk(self) -> None:
+        """A checkpoint that failed in other directories alone prevents no collection of this one."""
+        self.admin.work.logs = {0: {7: 100, 8: 50}, 11: {8: 70}}
+        work = self.admin.work.collection()
+        here = attrs.evolve(work.directories[0], index="/i/current/index.sqlite")
+        other = attrs.evolve(here, directory="/ledgers2/current", index="/ledgers2/current/index.sqlite")
+        status = attrs.evolve(work, directories=(here, other))
+        self.patch(FakeBackgroundWork, "collection", lambda _: status)
+        failed, used = "a checkpoint failed: ", "the index directory"
+        for reason, is_here in (
+            (f"{failed}/ledgers2: EIO (errno 5)", False), (f"{failed}/ledgers: EIO (errno 5)", True),
+            (f"{failed}/i: disk I/O error", True), (f"{failed}/ledgers2: EIO (errno 5); /i: disk I/O error", True),
+            (f"{used} /ledgers2/ cannot be used", False), (f"{used} /i/ cannot be used", True),
+            (f"{used} /i cannot be used", True), ("a checkpoint failed", True),
+        ):  # fmt: skip
+            self.admin.other_reasons = (reason,)
+            found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+            self.assertEqual(found["freed"], {} if is_here else {"7": 100, "8": 120}, reason)
+            self.assertEqual(reason in found["stays"], is_here)
+
     def test_other_directory_gone(self) -> None:
         """The ledgers of a directory are counted although another one is gone; of that one, the error is told."""
         gone = "[Errno 2] No such file or directory: '/gone/current'"
