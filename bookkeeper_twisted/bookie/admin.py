@@ -251,6 +251,7 @@ class CompactionStatus:
         tries one that probably fails.
     :ivar cancelled: when the newest compaction of this kind was cancelled, in seconds since the epoch; None if it was
         not.
+    :ivar refusals: those of the obstacles with which a requested garbage collection does not even try.
     """
 
     at_work: bool
@@ -260,6 +261,7 @@ class CompactionStatus:
     threshold: float = 0.0
     obstacles: tuple[str, ...] = ()
     cancelled: float | None = None
+    refusals: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -97,15 +97,17 @@ class FakeBackgroundWork:
     def collection(self) -> CollectionStatus:
         """Return the status of the garbage collection."""
         directory = DirectoryWork(_DIRECTORY, "/ledgers/current/index.sqlite", self.progress, self.damaged)
+        major, minor = [("an operator has suspended it",) if suspended else ()
+                        for suspended in (self.suspended_major, self.suspended_minor)]  # fmt: skip
         return CollectionStatus(
             self.phase, self.forced,
             CompactionStatus(
                 self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major, 0.8,
-                ("an operator has suspended it",) if self.suspended_major else (), self.cancelled_major,
+                major, self.cancelled_major, major,
             ),
             CompactionStatus(
                 self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor, 0.2,
-                ("an operator has suspended it",) if self.suspended_minor else (),
+                minor, None, minor,
             ),
             (directory,), _BEGAN, len(self.collections), has_waiting=self.has_waiting,
             obstacles=self.obstacles,

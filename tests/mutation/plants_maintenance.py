@@ -13,9 +13,9 @@ _SUSPENDED = ["tests.bookie.maintenance.test_suspended_compaction"]
 PLANTS = (
     Plant(
         "a compaction that never ran has ended at the start", "bookie/maintenance/control.py",
-        "CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled)",
+        "CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled, refusals)",
         "CompactionStatus(at_work, suspended, total, last or self._collector.began, kind.threshold, obstacles, "
-        "cancelled)",
+        "cancelled, refusals)",
         ["tests.bookie.lifecycle.test_admin"], where="BackgroundControl._status",
     ),
     Plant(
@@ -25,7 +25,7 @@ PLANTS = (
     ),
     Plant(
         "a bookie that finds no space says that it can compact", "bookie/maintenance/garbage_collector.py",
-        "(*self.troubles(), *self.refusals())", "self.refusals()", ["tests.bookie.lifecycle.test_service_disks"],
+        "(*found, *self.troubles(), *self.refusals())", "(*found, *self.refusals())", ["tests.bookie.lifecycle.test_service_disks"],
         where="GarbageCollector.obstacles",
     ),
     Plant(
@@ -385,6 +385,20 @@ PLANTS = (
         "a disk that is full until it is half empty seems not to be", "bookie/lifecycle/disk_monitor.py",
         "if full: ...\nelse: ...", "found, limit = [], ''", ["tests.bookie.lifecycle.test_disk_monitor"],
         where="DiskMonitor._described",
+    ),
+    Plant(
+        "the status does not say which compactions are refused", "bookie/maintenance/control.py",
+        "self._collector.prevented()[phase]", "()", ["tests.bookie.lifecycle.test_admin"],
+        where="BackgroundControl._status",
+    ),
+    Plant(
+        "bytes are promised that no compaction frees, as a disk is full", "http/console/bookie_pages.py",
+        "log.major and major", "log.major", ["tests.http.console.test_bookie_pages"],
+        where="BookiePages._freed_logs",
+    ),
+    Plant(
+        "nobody learns why no compaction frees the bytes of a ledger", "http/console/bookie_pages.py",
+        "each.threshold and each.refusals", "False", ["tests.http.console.test_bookie_pages"], where="_stays",
     ),
     Plant(
         "the gain of a compaction that cannot run comes without the reason", "http/console/bookie_pages.py",

@@ -73,9 +73,9 @@ class BackgroundControl:
         self, phase: str, suspended: bool, total: int, last: float | None, kind: CompactionKind
     ) -> CompactionStatus:  # fmt: skip
         at_work = self._collector.state.phase == phase
-        obstacles = self._collector.obstacles()[phase]
+        obstacles, refusals = self._collector.obstacles()[phase], self._collector.prevented()[phase]
         cancelled = self._collector.state.cancelled.get(phase)
-        return CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled)
+        return CompactionStatus(at_work, suspended, total, last, kind.threshold, obstacles, cancelled, refusals)
 
     def _directories(self) -> tuple[DirectoryWork, ...]:
         running = self._collector.progress()

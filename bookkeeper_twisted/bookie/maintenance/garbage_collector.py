@@ -197,14 +197,14 @@ class GarbageCollector:
 
         So do the :attr:`troubles`: a compaction is tried nevertheless, because the space reserve may be enough for it.
         """
-        troubles = (*self.troubles(), *self.refusals())
-        return {kind: (*found, *troubles) for kind, found in self._prevented().items()}
+        return {kind: (*found, *self.troubles(), *self.refusals()) for kind, found in self.prevented().items()}
 
     def refusals(self) -> tuple[str, ...]:
         """Return, as texts, why no collection frees space of some directories: their indexes take no changes."""
         return tuple(logs.obstacle for logs in self._logs if logs.obstacle)
 
-    def _prevented(self) -> Mapping[str, tuple[str, ...]]:
+    def prevented(self) -> Mapping[str, tuple[str, ...]]:
+        """Return those of the :meth:`obstacles` with which a compaction is not even tried."""
         state, options = self.state, self.options
         major, minor, allowed = options.major, options.minor, options.force_allowed
         return {
@@ -303,7 +303,7 @@ class GarbageCollector:
         :param failures: the number of failures before it.
         """
         kinds = [kind for kind, wanted in ((MAJOR, request.major), (MINOR, request.minor)) if wanted]
-        prevented = self._prevented()
+        prevented = self.prevented()
         failure = self.state.last_failure if self.state.failures != failures else ""
         wanted = {kind: prevented[kind] for kind in kinds}
         text = report(self._work_done().since(before), compaction, self._cancelled, wanted, failure)

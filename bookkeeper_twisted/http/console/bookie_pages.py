@@ -160,10 +160,13 @@ class BookiePages:
 
     async def _freed_logs(self, directory: str) -> frozenset[int]:
         """Return the entry logs of a directory that a collection with compaction would delete or copy now."""
-        logs = (await self._admin.background().log_space()).logs
+        work = self._admin.background()
+        logs, status = (await work.log_space()).logs, work.collection()
+        major, minor = not status.major.refusals, not status.minor.refusals
         return frozenset(
-            log.log_id for log in logs if log.directory == directory and (not log.live or log.major or log.minor)
-        )
+            log.log_id for log in logs
+            if log.directory == directory and (not log.live or (log.major and major) or (log.minor and minor))
+        )  # fmt: skip
 
 
 def _prevented(directory: str, reason: str, reasons: Sequence[str], directories: Sequence[DirectoryWork]) -> str:
@@ -192,11 +195,14 @@ def _names(reason: str, files: Sequence[str]) -> bool:
 
 def _stays(status: CollectionStatus) -> str:
     """Return how long dead bytes stay in an entry log that neither a collection nor a compaction touches now."""
-    kind, name = max((status.major, "majorCompactionThreshold"), (status.minor, "minorCompactionThreshold"),
-                     key=lambda each: each[0].threshold)  # fmt: skip
+    kinds = [(status.major, "majorCompactionThreshold"), (status.minor, "minorCompactionThreshold")]
+    kind, name = max(kinds, key=lambda each: each[0].threshold)
     if not kind.threshold:
         return "until their entry log has no live bytes, as compactions are switched off"
-    return f"until their entry log is complete, undamaged and less than {kind.threshold:.0%} live ({name})"
+    refused = [f"no {name.partition('C')[0]} compaction runs now: {' and '.join(each.refusals)}"
+               for each, name in kinds if each.threshold and each.refusals]  # fmt: skip
+    until = f"until their entry log is complete, undamaged and less than {kind.threshold:.0%} live ({name})"
+    return "; ".join([until, *refused])
 
 
 def _told_of(chosen: Sequence[EntryLogSpace], status: CompactionStatus) -> Mapping[str, object]:

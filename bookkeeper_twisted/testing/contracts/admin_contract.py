@@ -192,6 +192,7 @@ class BookieAdminContract(SynchronousTestCase):
         work.suspend_compaction(major=False)
         self.assertEqual(suspended(), (True, True))
         self.assertTrue(all((work.collection().major.obstacles, work.collection().minor.obstacles)))
+        self.assertTrue(all((work.collection().major.refusals, work.collection().minor.refusals)))
         work.collect()
         self.settle()
         self.assertEqual((work.collection().major.total, work.collection().minor.total), (0, 0))
@@ -200,6 +201,7 @@ class BookieAdminContract(SynchronousTestCase):
         work.resume_compaction()
         self.assertEqual(suspended(), (False, False))
         self.assertEqual((work.collection().major.obstacles, work.collection().minor.obstacles), ((), ()))
+        self.assertEqual((work.collection().major.refusals, work.collection().minor.refusals), ((), ()))
         work.cancel_compaction()
 
     def test_space(self) -> None:

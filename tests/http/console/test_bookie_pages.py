@@ -208,6 +208,21 @@ class BookiePagesTests(BookieConsoleCase):
         found = self.json(f"disk_ledgers?directory={DIRECTORY}")
         self.assertEqual(found["stays"], "until their entry log has no live bytes, as compactions are switched off")
 
+    def test_freed_beside_a_full_disk(self) -> None:
+        """While compactions are refused, only logs without live bytes are freed, and the reason is told."""
+        self.admin.work.logs = {0: {7: 100, 8: 900}, 10: {7: 400, 8: 600}, 11: {8: 70}}
+        work, full = self.admin.work.collection(), "/l is full; isForceGCAllowWhenNoSpace is false"
+        for major, minor, freed in (
+            ((), (), {"7": 500, "8": 1570}), ((full,), (), {"7": 100, "8": 970}), ((full,), (full,), {"8": 70}),
+        ):  # fmt: skip
+            kinds = attrs.evolve(work.major, refusals=major), attrs.evolve(work.minor, refusals=minor)
+            status = attrs.evolve(work, major=kinds[0], minor=kinds[1])
+            self.patch(FakeBackgroundWork, "collection", lambda _, status=status: status)
+            found = self.json(f"disk_ledgers?directory={DIRECTORY}")
+            self.assertEqual(found["freed"], freed)
+            self.assertEqual(f"; no major compaction runs now: {full}" in found["stays"], bool(major))
+            self.assertEqual(f"; no minor compaction runs now: {full}" in found["stays"], bool(minor))
+
     def test_nothing_is_freed(self) -> None:
         """While the directory or an index takes no writes, or no checkpoint succeeds, no bytes are promised."""
         self.admin.work.logs = {0: {7: 100, 8: 50}, 11: {8: 70}}
