@@ -248,7 +248,7 @@ class CompactionStatus:
     :ivar threshold: a compaction of this kind copies an entry log if the live share of its bytes, from 0 to 1, is below
         this threshold.
     :ivar obstacles: as texts, all reasons why even a requested garbage collection makes no compaction of this kind, or
-        tries one that probably fails.
+        tries one that may fail.
     :ivar cancelled: when the newest compaction of this kind was cancelled, in seconds since the epoch; None if it was
         not.
     :ivar refusals: those of the obstacles with which a requested garbage collection does not even try.

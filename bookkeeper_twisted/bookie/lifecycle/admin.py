@@ -35,7 +35,7 @@ from ..admin import (
     Phase,
     StoredFiles,
 )
-from ..engine import Engine, checkpoint_reasons
+from ..engine import NO_SPACE, Engine, checkpoint_reasons
 from ..interfaces import IStorageExecutor
 from ..maintenance.control import BackgroundControl
 from ..maintenance.maintenance import Maintenance
@@ -200,8 +200,10 @@ class BookieAdmin:
         if self._registration is None or self._disks is None:
             return []
         failed = checkpoint_reasons(self._registration.reasons, "")
+        with_reserve, without = "with the space reserve", "and probably fails there"
+        ends = {each: with_reserve if each.startswith(NO_SPACE) else without for each in failed}
         return [
-            *(f"{each}; a compaction writes to the same disks: it is tried, and probably fails" for each in failed),
+            *(f"{each}; a compaction writes to the same disks: it is tried, {end}" for each, end in ends.items()),
             *(f"{d}: {text}; its entry logs cannot be compacted" for d, text in self._disks.unusable.items()),
             *(
                 f"{d}: {text}; the entry logs whose index it has cannot be compacted"

@@ -144,6 +144,10 @@ class DirectoryTests(StepTestCase):
         self.settle(executor)
         failed = "a checkpoint failed: /l: EIO (errno 5)"
         self.assertEqual(service.admin.state().reasons, (failed,))
+        self.assertEqual(
+            service.admin.background().collection().major.obstacles[0],
+            f"{failed}; a compaction writes to the same disks: it is tried, and probably fails there",
+        )
         (since,) = service.admin.state().since
         self.world.disk.heal()
         self.world.disk.fail(errno.EROFS, when=lambda op: op.path == "/l/current/index.sim", times=1000)
@@ -186,7 +190,7 @@ class DirectoryTests(StepTestCase):
         service.engine.bookie.fence(7, b"key")  # something to write
         for operation, number, obstacle in (
             ("commit", errno.ENOSPC, "a checkpoint found no space: /l; a compaction writes to the same disks: it is "
-                                     "tried, and probably fails"),
+                                     "tried, with the space reserve"),
             ("list", errno.ENOENT, "/l/current: [Errno 2] ENOENT: '/l/current'; its entry logs cannot be compacted"),
         ):  # fmt: skip
 
