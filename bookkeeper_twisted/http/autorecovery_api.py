@@ -30,6 +30,9 @@ _LEDGERS_AT_ONCE = 4
 _LOGGED = 20
 _MOST_ENDED = 20
 _PROGRESS = "/api/v1/autorecovery/progress"
+WAITS = "waits for the metadata store"
+"""What a decommission does while the store cannot be reached."""
+
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
@@ -40,7 +43,7 @@ class RunningOperation:
     :ivar began: time of the start, in seconds of the clock.
     :ivar changed: time at which the number of ledgers that a decommission waits for has fallen last.
     :ivar fell: how much it has fallen then; 0 if it has never fallen.
-    :ivar remaining: the ledgers that a decommission waits for; None before its first check, and for a recovery.
+    :ivar remaining: the ledgers that a decommission waits for; None for a recovery.
     :ivar recovered, failed: the numbers of ledgers that a recovery has recovered, and could not recover.
     :ivar note_of_end: what is to be said of its end; for a recovery, why it could not recover the first such ledger.
     :ivar failure: why it has failed; empty while it continues.
@@ -64,12 +67,13 @@ class RunningOperation:
     def progress(self, now: float) -> Mapping[str, object]:
         """Return as JSON what has been done at the time ``now`` of the clock."""
         state = "running" if self.ended is None else "failed" if self.failure or self.failed else "done"
-        until = now if self.ended is None else self.ended
+        until, known = now if self.ended is None else self.ended, self.remaining
+        waits = known.unreachable if known is not None else ""
         return {
             "name": self.name, "state": state, "seconds": round(until - self.began, 1),
-            "ledgersLeft": None if self.remaining is None else len(self.remaining.blockers),
+            "ledgersLeft": None if known is None or known.read_at is None else len(known.blockers),
             "ledgersRecovered": self.recovered, "ledgersFailed": self.failed,
-            "reason": self.failure or self.note_of_end,
+            "reason": self.failure or self.note_of_end or (f"{WAITS}: {waits}" if waits else ""),
         }  # fmt: skip
 
     def note(self, remaining: Remaining, now: float) -> None:
@@ -209,12 +213,14 @@ class AutorecoveryApi:
             return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
         name = f"decommission of bookie {check_bookie_id(bookie_id)}"
         if not self._continues(name):
+            unread = Remaining({}, 0)
             try:
                 client = await self._connect()
                 await Decommission(self._clock, client.client.metadata, bookie_id).check()
-            except MetadataUnavailableError:
-                pass  # the decommission repeats both
-            self._begin(name, partial(self._finish, name, bookie_id, delete))
+            except MetadataUnavailableError as error:  # the decommission repeats both
+                unread = Remaining({}, 0, str(error))
+                self._log.warn("the {name} {waits}: {error}", name=name, waits=WAITS, error=error)
+            self._begin(name, partial(self._finish, name, bookie_id, delete), unread)
         return Answer(f"Success send decommission Bookie command {bookie_id}", headers={"Location": _PROGRESS})
 
     async def _finish(self, name: str, bookie_id: str, delete: bool) -> None:
@@ -222,8 +228,7 @@ class AutorecoveryApi:
             operation = self.operations[name]
             before = operation.remaining
             if remaining.unreachable and not (before and before.unreachable):
-                self._log.warn("the {name} waits for the metadata store: {error}",
-                               name=name, error=remaining.unreachable)  # fmt: skip
+                self._log.warn("the {name} {waits}: {error}", name=name, waits=WAITS, error=remaining.unreachable)
             operation.note(remaining, self._clock.seconds())
 
         client = await when_reachable(self._clock, self._connect, report)
@@ -327,10 +332,12 @@ class AutorecoveryApi:
 
     # -- operations that continue after the answer --
 
-    def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
+    def _begin(
+        self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]], unread: Remaining | None = None
+    ) -> None:  # fmt: skip
         if self._continues(name):
             return  # another request has begun the same operation while this request was checked
-        operation = self.operations[name] = RunningOperation(name, self._clock.seconds())
+        operation = self.operations[name] = RunningOperation(name, self._clock.seconds(), remaining=unread)
         running = operation.running = Deferred.fromCoroutine(work())
         running.addCallbacks(self._ended, self._failed, (operation,), {}, (operation,))
 
@@ -345,6 +352,8 @@ class AutorecoveryApi:
         """Keep an operation that has ended, with the reason if it failed; forget the oldest if too many are kept."""
         operation.failure = failure
         operation.ended = self._clock.seconds()
+        if operation.remaining is not None:
+            operation.remaining = attrs.evolve(operation.remaining, unreachable="")  # it waits no more
         self.operations[operation.name] = self.operations.pop(operation.name)
         ended = [each for each in self.operations.values() if each.ended is not None]
         for oldest in [each.name for each in ended if bool(each.failure) is bool(failure)][:-_MOST_ENDED]:

@@ -61,6 +61,20 @@ PLANTS = (
         "remaining.unreachable or outage", "remaining.unreachable", _BOOKIE_PAGES, where="_remaining",
     ),
     Plant(
+        "a decommission does not say from its begin on that it waits for the store", "http/autorecovery_api.py",
+        "Remaining({}, 0, str(error))", "Remaining({}, 0)", ["tests.http.console.test_assembly"],
+        where="AutorecoveryApi._decommission",
+    ),
+    Plant(
+        "a decommission that has failed waits for the store", "http/autorecovery_api.py",
+        "attrs.evolve(operation.remaining, unreachable='')", "operation.remaining",
+        ["tests.http.console.test_assembly"], where="AutorecoveryApi._keep",
+    ),
+    Plant(
+        "before its first check, a decommission has no ledgers left", "http/console/bookie_parts.py",
+        "not remaining.found", "False", _BOOKIE_PAGES, where="_remaining",
+    ),
+    Plant(
         "operations do not hear of a lost connection to the store", "http/console/assembly.py",
         "parts.disconnection()", "''", ["tests.http.console.test_assembly"], where="_of_cluster.operations",
     ),

@@ -11,7 +11,7 @@ from ...bookie.admin import CollectionStatus, CompactionStatus, DirectoryUsage, 
 from ...bookie.requests.slow_requests import SlowRequest
 from ...limits.adaptive import RunningJob
 from ...metrics import JournalGroup
-from ..autorecovery_api import RunningOperation
+from ..autorecovery_api import WAITS, RunningOperation
 from ..background_api import collection_value, scrub_value
 from ..limits_api import limits_of_bookie, limits_value
 from .diagnosis import FullForecast, bottleneck, disk_warning, full_forecast, journal_warning
@@ -154,8 +154,11 @@ def _remaining(
 
     If some of the ledgers cannot be repaired, or wait for a time or for their writers, there is a text about the end
     instead of the seconds.  While the metadata store cannot be read, these are those of before, and there is no end.
+    Before the first check that has succeeded, the result has at most the reason for which the store cannot be read.
     """
     unreachable = remaining.unreachable or outage
+    if not remaining.found:
+        return {"unreachable": unreachable, "summary": f"{WAITS}: {unreachable}"} if unreachable else {}
     present = {reason: without_past(reason, now) for reason in set(remaining.blockers.values())}
     blockers = {ledger_id: present[reason] for ledger_id, reason in remaining.blockers.items()}
     left, done = len(blockers), remaining.found - len(blockers)
@@ -163,7 +166,7 @@ def _remaining(
     recent = (now - operation.changed) * left / operation.fell if operation.fell else 0.0
     least = max([job.eta for job in jobs if repaired_ledger(job) in blockers and job.eta is not None], default=0.0)
     eta = max(seconds * left / done, recent, least) if done and not obstacle and not unreachable else None
-    kinds, begin = by_kind(blockers), f"waits for the metadata store: {unreachable}; before: " if unreachable else ""
+    kinds, begin = by_kind(blockers), f"{WAITS}: {unreachable}; before: " if unreachable else ""
     most = "".join([f", {len(ids):,} of them because of this: {example}" for example, ids in kinds[:1]])
     return {
         "found": remaining.found,

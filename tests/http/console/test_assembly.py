@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from twisted.internet.defer import Deferred, fail
 from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from zope.interface import directlyProvides
 
+from bookkeeper_twisted.autorecovery.operations.admin import AutorecoveryAdmin
 from bookkeeper_twisted.autorecovery.operations.decommission import UNATTENDED
 from bookkeeper_twisted.errors import MetadataUnavailableError
 from bookkeeper_twisted.http.console.bookie_parts import SHOWN_JOBS
@@ -120,6 +122,35 @@ class AutorecoveryConsoleTests(ConsoleClusterCase):
         self.result(self.marks.remove_mark(3, 0))
         self.clock.pump([1.0] * 5)
         self.assertEqual(self.json("stream")["operations"], [])
+
+    def test_operation_before_store(self) -> None:
+        """One that is requested while the store is away says so from its begin on, and no longer once it has failed."""
+        asked = list[Deferred[object]]()
+
+        def away(*_: object) -> "Deferred[object]":
+            if asked:
+                asked.append(Deferred())
+                return asked[-1]
+            asked.append(fail(MetadataUnavailableError("no connection")))
+            return asked[0]
+
+        patch = self.patch(AutorecoveryAdmin, "trigger_audit", away)
+        with capturedLogs() as logged:
+            self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1"}')
+            self.clock.advance(INTERVAL)
+            (found,) = self.json("stream")["operations"]
+        text = "waits for the metadata store: no connection"
+        self.assertEqual((found["summary"], "found" in found), (text, False))
+        self.assertEqual([formatEvent(each) for each in logged if text in formatEvent(each)],
+                         [f"the decommission of bookie gone:1 {text}"])  # fmt: skip
+        (progress,) = json.loads(self.ask("/api/v1/autorecovery/progress").body)
+        self.assertEqual((progress["state"], progress["ledgersLeft"], progress["reason"]), ("running", None, text))
+        patch.restore()
+        asked[1].errback(MetadataUnavailableError("still none"))
+        self.clock.pump([5.0] * 3)
+        (found,) = self.json("stream")["operations"]
+        self.assertIn("no auditor is elected", found["failure"])
+        self.assertNotIn("unreachable", found)
 
     def test_stuck_operation(self) -> None:
         """A decommission that is given up says how many ledgers still need the bookie."""

@@ -369,6 +369,13 @@ class BookiePartsTests(BookieConsoleCase):
             text = f"waits for the metadata store: {outage}; before: {left}" if outage else left
             self.assertEqual((found["unreachable"], found["summary"]), (outage, text))
             self.assertEqual((found["eta"] is None, found["left"]), (bool(outage), 20))
+        for before, outage in (("", "no connection"), ("no connection", ""), ("", "")):
+            operation = RunningOperation("decommission of bookie b", 5.0, remaining=Remaining({}, 0, before))
+            (found,) = operations_value({"d": operation}, 25.0, (), outage)
+            assert isinstance(found, dict)
+            told = {"unreachable": "no connection", "summary": "waits for the metadata store: no connection"}
+            self.assertEqual({name: found[name] for name in found.keys() - {"name", "began"}},
+                             told if before or outage else {})  # fmt: skip
 
     def test_past_time(self) -> None:
         """A time that is past is not shown: its ledger waits for a free worker, and the end follows from the speed."""

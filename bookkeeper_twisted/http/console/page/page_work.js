@@ -64,10 +64,10 @@ function operationsOf(operations) {
       `, since ${ago(each.began)}`,
       each.failure
         ? h("span", { class: "bad" }, `: FAILED, ${each.advice}: ${each.failure}`)
-        : each.found === undefined
-        ? ": at work"
         : each.unreachable
         ? h("span", { class: "warn" }, `: waits for the metadata store, and continues when it is back: ${each.unreachable}`)
+        : each.found === undefined
+        ? ": at work"
         : `: ${count(each.left)} of ${count(each.found)} ledgers are left${readAt(each)}, ${each.obstacle || endsIn(each.eta)} `,
       each.found && !each.failure ? bar(each.found - each.left, each.found, each.name) : null,
     ),
