@@ -79,6 +79,10 @@ PLANTS = (
         "parts.disconnection()", "''", ["tests.http.console.test_assembly"], where="_of_cluster.operations",
     ),
     Plant(
+        "a decommission takes a mark that cannot be decoded for none", _ENDS, "unread.add(ledger_id)", "pass", _ENDED,
+        where="Decommission._blockers",
+    ),
+    Plant(
         "ledgers wait for a worker while autorecovery is switched off", _ENDS,
         "unattended if is_on else SWITCHED_OFF", "unattended", _ENDED, where="Decommission._blockers",
     ),

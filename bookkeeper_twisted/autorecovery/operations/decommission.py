@@ -36,6 +36,7 @@ OPEN = "not closed: a writer may have it open"
 MARKED = "marked, and waiting for a worker"
 UNATTENDED = f"{MARKED}; none is at work at present"
 UNMARKED = "not marked yet"
+UNREAD_MARK = "its mark cannot be decoded"
 SWITCHED_OFF = "not repaired while autorecovery is switched off"
 GONE = "cannot be repaired: no registered bookie has a replica of some of its entries"
 
@@ -226,9 +227,15 @@ class Decommission:
     async def _blockers(self) -> dict[int, str]:
         """Return, by ledger id, why each ledger still needs the bookie.
 
-        An underreplicated mark that names the bookie is a reason, too.
+        An underreplicated mark that names the bookie is a reason, too.  One that cannot be decoded may name any bookie:
+        it is a mark of a ledger that needs the bookie, but no reason of its own.
         """
-        marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
+        marked, unread = set[int](), set[int]()
+        async for ledger_id, mark in self._admin.underreplicated():
+            if mark.problem:
+                unread.add(ledger_id)
+            elif self.bookie_id in mark.replicas:
+                marked.add(ledger_id)
         recovering, is_on = await self._admin.recovering(), await self._admin.is_enabled()
         reasons, unattended = {}, MARKED if recovering else UNATTENDED
         for ledger_id in sorted((self._needing | marked) - self._undecoded.ids):
@@ -236,8 +243,9 @@ class Decommission:
                 reasons[ledger_id] = GONE
             elif ledger_id in recovering:
                 reasons[ledger_id] = blocker_of(recovering[ledger_id])
-            elif ledger_id in marked:
-                reasons[ledger_id] = unattended if is_on else SWITCHED_OFF
+            elif ledger_id in marked or ledger_id in unread:
+                waits = unattended if is_on else SWITCHED_OFF
+                reasons[ledger_id] = f"{waits}; {UNREAD_MARK}" if ledger_id in unread else waits
             elif await self._is_open(ledger_id):
                 reasons[ledger_id] = OPEN
             else:

@@ -27,7 +27,7 @@ from bookkeeper_twisted.errors import (
     NoAuditorError,
 )
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
-from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment, UnderreplicatedLedger
 
 from ...client.cluster_case import BOOKIES, ClusterCase
 
@@ -172,6 +172,29 @@ class DecommissionTests(ClusterCase):
         self.do(self.driver.registration.register_bookie("away:3181", False, BookieServiceInfo()))
         self.pass_time(2)
         self.assertEqual(self.looks[-1].blockers[lost], "being repaired by a-host")
+        done.cancel()
+        self.failureResultOf(done)
+
+    def test_undecodable_mark(self) -> None:
+        """A ledger whose mark cannot be decoded is marked; the mark alone is no reason to wait."""
+        self.elect()
+        done = self.start()
+        (first, second, last), read = self.ids, self.driver.underreplication.read_mark
+
+        async def undecodable(ledger_id: int) -> Any:
+            mark = await read(ledger_id)
+            problem = "not UTF-8" if ledger_id in (first, second) else ""
+            return attrs.evolve(mark, value=UnderreplicatedLedger(() if problem else (_GONE,), problem=problem))
+
+        self.patch(self.driver.underreplication, "read_mark", undecodable)
+        for ledger_id in self.ids:
+            self.do(self.driver.underreplication.mark(ledger_id, (_GONE,), 5))
+        self.repair(first)
+        for enabled, text in ((False, SWITCHED_OFF), (True, UNATTENDED)):
+            self.do(self.driver.underreplication.set_enabled(enabled))
+            self.pass_time(2)
+            expected = {second: f"{text}; its mark cannot be decoded", last: text}
+            self.assertEqual(self.looks[-1].blockers, expected)
         done.cancel()
         self.failureResultOf(done)
 
