@@ -54,7 +54,7 @@ class UndecodedLedgers:
 
 
 def undecoded_text(ledger_ids: Collection[int], what: str, format_id: Callable[[int], str] = str) -> str:
-    """Return a text that says ``what`` of ledgers, as their metadata cannot be decoded, and that names the first five.
+    """Return a text that says ``what`` of ledgers whose metadata cannot be read or decoded, and names the first five.
 
     :param ledger_ids: ids of these ledgers, at least one.
     :param what: what follows from that, such as "may need the bookie".
@@ -62,4 +62,4 @@ def undecoded_text(ledger_ids: Collection[int], what: str, format_id: Callable[[
     """
     which, whose = ("ledger", "its") if len(ledger_ids) == 1 else ("ledgers", "their")
     first = ", ".join(map(format_id, nsmallest(_NAMED, ledger_ids)))
-    return f"{len(ledger_ids)} {which} {what}, as {whose} metadata cannot be decoded, such as ledger {first}"
+    return f"{len(ledger_ids)} {which} {what}, as {whose} metadata cannot be read or decoded, such as ledger {first}"

@@ -81,7 +81,7 @@ class AdminTests(ClusterCase):
 
         error = self.error(listed(None), MetadataSerializationError)
         self.assertEqual(found, [ids[0], *ids[2:]])
-        text = f"1 ledger cannot be listed, as its metadata cannot be decoded, such as ledger {ids[1]}"
+        text = f"1 ledger cannot be listed, as its metadata cannot be read or decoded, such as ledger {ids[1]}"
         self.assertIn(text, str(error))
         self.assertIn("the first: ", str(error))
         undecoded = UndecodedLedgers()

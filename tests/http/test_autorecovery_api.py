@@ -204,7 +204,7 @@ class AutorecoveryApiTests(HttpCase):
         self.clock.pump([1.0] * 3)
         (progress,) = self.progress()
         self.assertEqual(progress["state"], "failed")
-        self.assertIn(f"cannot be decoded, such as ledger {writer.ledger_id}; no other", str(progress["reason"]))
+        self.assertIn(f"read or decoded, such as ledger {writer.ledger_id}; no other", str(progress["reason"]))
         self.assertIn("gone:1", self.do(self.driver.registration.all_bookies()))
 
     def test_decommission_that_is_cut_short(self) -> None:
@@ -275,7 +275,8 @@ class AutorecoveryApiTests(HttpCase):
             self.settle()
         (progress,) = self.progress()
         self.assertEqual((progress["state"], progress["ledgersRecovered"], progress["ledgersFailed"]), ("failed", 1, 0))
-        reason = f"1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger {broken.ledger_id}"
+        why = f"as its metadata cannot be read or decoded, such as ledger {broken.ledger_id}"
+        reason = f"1 ledger may need the bookie, {why}"
         self.assertEqual(progress["reason"], f"{reason}; all others are recovered; no cookie is deleted")
         self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).segments[0].bookies)
         self.assertIn(gone, self.do(self.driver.registration.all_bookies()))
@@ -289,7 +290,7 @@ class AutorecoveryApiTests(HttpCase):
         self.ask("/api/v1/autorecovery/bookie", "PUT", json.dumps({"bookie_src": names}))
         self.clock.pump([5.0] * 60)
         more = f"{broken.ledger_id}; 1 more could not be recovered, the first: ledger {writer.ledger_id}: "
-        self.assertIn(f"may need the bookies, as its metadata cannot be decoded, such as ledger {more}",
+        self.assertIn(f"may need the bookies, as its metadata cannot be read or decoded, such as ledger {more}",
                       str(self.progress()[-1]["reason"]))  # fmt: skip
 
     def test_progress_of_a_decommission(self) -> None:

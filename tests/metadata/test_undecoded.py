@@ -74,8 +74,9 @@ class UndecodedLedgersTests(SynchronousTestCase):
     def test_text(self) -> None:
         """The text counts the ledgers, and names the first ones, in the order of their ids."""
         text = undecoded_text({15}, "may need the bookie", "{:x}".format)
-        self.assertEqual(text, "1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger f")
+        why = "as its metadata cannot be read or decoded"
+        self.assertEqual(text, f"1 ledger may need the bookie, {why}, such as ledger f")
         text = undecoded_text(range(70, 60, -1), "cannot be listed")
         first = "61, 62, 63, 64, 65"
-        why = "as their metadata cannot be decoded"
+        why = "as their metadata cannot be read or decoded"
         self.assertEqual(text, f"10 ledgers cannot be listed, {why}, such as ledger {first}")

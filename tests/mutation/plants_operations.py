@@ -85,6 +85,12 @@ PLANTS = (
         "if undecoded is None and left_out.ids: ...", "", ["tests.client.test_admin"], where="BookKeeperAdmin.ledgers",
     ),
     Plant(
+        "a ledger that may not be read seems to be damaged", "metadata/undecoded.py",
+        "f'{len(ledger_ids)} {which} {what}, as {whose} metadata cannot be read or decoded, such as ledger {first}'",
+        "f'{len(ledger_ids)} {which} {what}, as {whose} metadata cannot be decoded, such as ledger {first}'",
+        ["tests.metadata.test_undecoded"], where="undecoded_text",
+    ),
+    Plant(
         "a ledger that can be decoded again is named", "metadata/undecoded.py",
         "self.ids.discard(ledger_id)", "pass", ["tests.metadata.test_undecoded"], where="UndecodedLedgers.read",
     ),

@@ -69,7 +69,7 @@ class LedgerScan:
             await for_each(self.ledgers.ledger_ids(), one, self.parallel)
         finally:
             if undecoded.ids:
-                text = "{count} ledgers are not checked, as their metadata cannot be decoded; the first: {error}"
+                text = "{count} ledgers are not checked: their metadata cannot be read or decoded; the first: {error}"
                 self._log.error(text, count=len(undecoded.ids), error=undecoded.reason)
         return count
 

@@ -377,7 +377,7 @@ class DecommissionTests(ClusterCase):
         self.repair(self.ids[2])
         self.pass_time(3)
         self.assertEqual(self.successResultOf(done), Remaining({}, 2, undecoded=(broken,)))
-        text = f"1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger {broken}"
+        text = f"1 ledger may need the bookie, as its metadata cannot be read or decoded, such as ledger {broken}"
         self.assertEqual(unjudged((broken,)), text)
         patch.restore()
 

@@ -125,7 +125,7 @@ class FormatTests(StoredCase):
         self.spoil(0)
         self.assertEqual(self.shell("bookieformat", "-f", "-d"), 0, self.complaints)
         self.assertEqual(self.printed[1], f"{left} {{bookieId={self.ID}, ledgers={named - 1}}}")
-        unknown = "1 ledger may name this bookie, too, as its metadata cannot be decoded, such as ledger 0"
+        unknown = "1 ledger may name this bookie, too, as its metadata cannot be read or decoded, such as ledger 0"
         self.assertTrue(self.printed[2].startswith(f"{unknown} {{bookieId={self.ID}, reason="), self.printed)
 
     def test_running(self) -> None:

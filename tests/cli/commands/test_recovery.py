@@ -35,7 +35,7 @@ class QueryTests(ShellCase):
         self.assertEqual(listed, ["ledger 0 : CLOSED", "ledger 2 : CLOSED"])
         self.assertNotIn("Done", self.printed)
         (complaint,) = self.complaints
-        why = "1 ledger cannot be inspected, as its metadata cannot be decoded, such as ledger 1 {reason="
+        why = "1 ledger cannot be inspected, as its metadata cannot be read or decoded, such as ledger 1 {reason="
         self.assertTrue(complaint.startswith(f"recover: {why}"), complaint)
 
     def test_mistakes(self) -> None:
@@ -184,7 +184,8 @@ class RecoverTests(ShellCase):
         self.do(self.cluster.registration.unregister_bookie(gone))
         self.spoil(ids[10])
         named = [i for i in ids if i != ids[10] and gone in self.do(self.client.ledger_metadata(i)).bookies]
-        left_out = "Not recovered: 1 ledger may need the bookie, as its metadata cannot be decoded, such as ledger a "
+        why = "as its metadata cannot be read or decoded"
+        left_out = f"Not recovered: 1 ledger may need the bookie, {why}, such as ledger a "
         for options in (("-dr", "-f"), ("-f", "-d")):
             self.assertEqual(self.shell("-ledgeridformat", "hex", "recover", *options, gone), 255)
             self.assertTrue(self.printed[-1].startswith(left_out), self.printed)

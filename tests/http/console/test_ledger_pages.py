@@ -374,8 +374,8 @@ class UndecodedTests(ConsoleClusterCase):
         for text in (cluster["marksAlone"], repair["limit"]):
             self.assertIn("no mark names old:1, unavailable: ", text)
             self.assertTrue(text.endswith(
-                "; 1 ledger is left out of audits and read again, as its metadata cannot be decoded, such as ledger "
-                f"{self.broken}"
+                "; 1 ledger is left out of audits and read again, as its metadata cannot be read or decoded, such as "
+                f"ledger {self.broken}"
             ), text)  # fmt: skip
 
     def test_store_fails(self) -> None:

@@ -91,8 +91,8 @@ class ReasonTests(SynchronousTestCase):
             self.assertEqual(marks_alone(True, "a", unnamed), text)
             self.assertEqual(
                 marks_alone(True, "a", unnamed, {7, 3}),
-                f"{text}; 2 ledgers are left out of audits and read again, as their metadata cannot be decoded, such "
-                "as ledger 3, 7",
+                f"{text}; 2 ledgers are left out of audits and read again, as their metadata cannot be read or "
+                "decoded, such as ledger 3, 7",
             )
 
     def test_risks(self) -> None:

@@ -229,7 +229,7 @@ class RepairTests(ClusterPartsCase):
             self.result(self.marks.mark(ledger_id, ("gone:1",), 7000))
         found = self.read("repair")
         self.assertEqual((found["count"], found["lookedAt"], found["unavailable"]), (3, 3, 0))
-        unjudged = f"1 ledger cannot be judged, as its metadata cannot be decoded, such as ledger {broken}"
+        unjudged = f"1 ledger cannot be judged, as its metadata cannot be read or decoded, such as ledger {broken}"
         self.assertEqual(found["unjudged"], unjudged)
         row = found["ledgers"][1]
         self.assertEqual((row["id"], row["missing"], row["since"], row["state"], row["replicas"]),

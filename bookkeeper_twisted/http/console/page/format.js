@@ -131,5 +131,5 @@ export function undecoded(ids) {
   if (!ids.length) return "";
   const [which, whose] = ids.length === 1 ? ["ledger", "its"] : ["ledgers", "their"];
   const first = ids.slice(0, 5).join(", ");
-  return `${count(ids.length)} ${which} cannot be judged, as ${whose} metadata cannot be decoded, such as ledger ${first}`;
+  return `${count(ids.length)} ${which} cannot be judged, as ${whose} metadata cannot be read or decoded, such as ledger ${first}`;
 }
