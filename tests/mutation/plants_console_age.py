@@ -118,6 +118,10 @@ PLANTS = (
         _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
+        "nothing has to be repaired while a bookie does not answer", _CLUSTER,
+        "sorted(silent - self._known_unneeded())", "[]", _SURVEYED, where="ClusterParts.repair",
+    ),
+    Plant(
         "a bookie that no ledger needed an hour ago is not needed now", _CLUSTER,
         "self._seconds() - self._sampled <= SEEN_SECONDS", "True", _SURVEYED, where="ClusterParts._known_unneeded",
     ),

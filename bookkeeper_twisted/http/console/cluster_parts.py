@@ -26,7 +26,7 @@ from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers, ClusterBookie
-from .diagnosis import NEWEST, USUAL_ENSEMBLE, repair_limit, risks
+from .diagnosis import NEWEST, SILENT, USUAL_ENSEMBLE, repair_limit, risks
 from .marked_ledgers import (
     DETAILS_SECONDS,
     LISTING_SECONDS,
@@ -238,6 +238,8 @@ class ClusterParts:
         self._named = (len(marked), found.named) if is_whole else None
         elsewhere = self._elsewhere(locks or {}, jobs)
         alone = marks_alone(enabled, auditor, self._without_mark(lost, len(marked)), self._undecoded)
+        if not marked and not alone and (hung := sorted(silent - self._known_unneeded())):
+            alone = f"{SILENT}: {', '.join(hung)}"
         return {
             "readAt": round(began, 3), "enabled": enabled, "auditor": auditor, "count": len(marked),
             "moreMarked": is_more, "strays": found.strays,

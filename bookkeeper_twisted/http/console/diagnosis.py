@@ -56,11 +56,13 @@ NEWEST = 20
 USUAL_ENSEMBLE = 3
 """The ensemble size of new ledgers while there are none from which it could be told."""
 
+SILENT = "registered, but does not answer"
+"""What is said of a bookie that is registered, but does not answer this process."""
+
 _OWN_CONSOLE = (
     "only their process's console knows: a bookie's, or, registered nowhere, one at autorecovery's httpServerPort"
 )
 _NO_RACKS = "; racks, which may be enforced, are not known to this process"
-_SILENT = "registered, but does not answer"
 _GIB = 1 << 30
 
 _UNRECORDED = "slowRequestThresholdMs is 0, so no request is recorded as slow"
@@ -338,7 +340,7 @@ def risks(
     silent = [row.id for row in rows if row.state == "writable" and row.why]
     lost = ", ".join([row.id for row in rows if row.state == "unavailable" and row.id not in unneeded])
     hung = ", ".join([f"{row.id} ({row.why})" for row in rows if row.why and row.id not in unneeded])
-    gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (_SILENT, hung)) if which]
+    gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (SILENT, hung)) if which]
     there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
     unknown = len(writable) + len(silent) - len(known)

@@ -146,6 +146,16 @@ class RepairTests(ClusterPartsCase):
         found = self.read("repair")
         self.assertEqual((found["ledgers"][0]["replicas"], found["unavailable"], found["doubtful"]), (0, 1, 0))
 
+    def test_silent_before_marks(self) -> None:
+        """Something may have to be repaired if a bookie that ledgers may need does not answer, and none is marked."""
+        self.client.metadata.auditing.stand("bookie-3", lambda is_auditor: None)
+        self.settle()
+        self.cluster.bookies["bookie-1"].up = False
+        self.assertEqual(self.read("repair")["limit"], "no ledger is marked, but some may lack replicas: registered, "
+                                                       "but does not answer: bookie-1")  # fmt: skip
+        self.read("cluster")  # no ledger needs it
+        self.assertEqual(self.read("repair")["limit"], "nothing has to be repaired")
+
     def test_lost_to_check(self) -> None:
         """A ledger whose worker finds that no bookie has an entry is unavailable, also if its mark names no bookie."""
         ledger_id = self.ledger(b"x")
