@@ -48,7 +48,7 @@ class PassTotals:
     """Counts what is left of a pass over several directories in the progress of the pass.
 
     All directories are measured as the pass begins.  Each is measured again when its turn comes, because a pass may
-    take days.
+    take days.  This reads the whole index, so it is not repeated in between: what is written meanwhile counts later.
 
     :param directories: the directories of the pass, in the order of their turns.
     :ivar progress: the progress of the pass.
