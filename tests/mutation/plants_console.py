@@ -114,8 +114,8 @@ PLANTS = (
     ),
     Plant(
         "a collection copies each log that has dead bytes", "http/console/bookie_pages.py",
-        "not log.live or (log.major and major) or (log.minor and minor)", "log.live < log.n_bytes", ["tests.http.console.test_bookie_pages"],
-        where="BookiePages._freed_logs",
+        "not log.live or (log.major and major) or (log.minor and minor)", "log.live < log.n_bytes",
+        ["tests.http.console.test_bookie_pages"], where="BookiePages._freed_logs",
     ),
     Plant(
         "each viewer has its own sample", _FEED,

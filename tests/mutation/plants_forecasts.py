@@ -4,6 +4,7 @@ from .plant import Plant
 
 _HISTORY, _GROWS = "bookie/lifecycle/disk_history.py", ["tests.bookie.lifecycle.test_disk_history"]
 _PROGRESSED = ["tests.bookie.maintenance.test_progress"]
+_FORECAST = ["tests.bookie.maintenance.test_forecast"]
 
 PLANTS = (
     Plant(
@@ -86,4 +87,62 @@ PLANTS = (
         "the growth of some hours counts more than a last hour without", "http/console/diagnosis.py", "_FEW_HOURS",
         "_HOUR", ["tests.http.console.test_diagnosis"], where="full_forecast",
     ),
-)  # fmt: skip
+    Plant(
+        "a compaction is said to copy damaged logs", "bookie/maintenance/forecast.py",
+        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
+        "[log for log in logs if log.live and log.share(options.target_size) < kind.threshold]", _FORECAST,
+        where="SpaceForecaster._space",
+    ),
+    Plant(
+        "what is deleted in metadata alone counts as live", "bookie/maintenance/forecast.py",
+        "directory.log_usage_without(sorted(self._present()))", "directory.log_usage()", _FORECAST,
+        where="SpaceForecaster._measure",
+    ),
+    Plant(
+        "deletions that a disk has refused count as done", "bookie/maintenance/ledger_collector.py",
+        "stored | self._storage.undeleted_ids()", "stored", _FORECAST, where="LedgerCollector.present",
+    ),
+    Plant(
+        "ledgers that were collected are said to be collected next", "bookie/maintenance/forecast.py",
+        "self._ledgers.present(self._deleted.result or ())", "self._deleted.result or frozenset()", _FORECAST,
+        where="SpaceForecaster._present",
+    ),
+    Plant(
+        "all ledgers count as dead if the store is of another cluster", "bookie/maintenance/ledger_collector.py",
+        "await self._confirm_cluster()", "", _FORECAST, where="LedgerCollector.deleted",
+    ),
+    Plant(
+        "metadata that cannot be read are not said to be old", "bookie/maintenance/forecast.py",
+        "reading.unread_since if reason else None", "None", _FORECAST, where="SpaceForecaster._told_of_deleted",
+    ),
+    Plant(
+        "metadata that do not answer are waited for", "bookie/maintenance/latest_reading.py",
+        "reading.wait().addTimeout(PATIENCE, self._clock)", "reading.wait()", _FORECAST, where="LatestReading.latest",
+    ),
+    Plant(
+        "a disk that does not answer seems to have answered", "bookie/maintenance/forecast.py",
+        "f'the disk has not answered for {reading.overdue:.0f} s'", "''", _FORECAST, where="_told_of",
+    ),
+    Plant(
+        "each request to a disk that does not answer sends it another one", "bookie/maintenance/latest_reading.py",
+        "reading is None", "True", _FORECAST, where="LatestReading.latest",
+    ),
+    Plant(
+        "what another caller begins to read seems not to answer", "bookie/maintenance/latest_reading.py",
+        "seconds < PATIENCE", "False", _FORECAST, where="LatestReading.overdue",
+    ),
+    Plant(
+        "metadata are read anew for each request", "bookie/maintenance/latest_reading.py",
+        "now - self.read_at < self._kept", "False", _FORECAST, where="LatestReading.latest",
+    ),
+    Plant(
+        "small logs are not said to be merged", "bookie/maintenance/forecast.py",
+        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
+        "directory.logs_to_compact(logs, kind.threshold, 0)", _FORECAST, where="SpaceForecaster._space",
+    ),
+    Plant(
+        "a log that cannot be read is compacted because it seems small", "bookie/maintenance/maintained.py",
+        "not log.error and log.log_id not in self.damaged", "log.log_id not in self.damaged", _FORECAST,
+        where="MaintainedDirectory.logs_to_compact",
+    ),
+)

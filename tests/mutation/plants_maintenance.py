@@ -5,7 +5,6 @@ from .plant import Plant
 _CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_delete_and_collect"]
 _COPYING = ["tests.storage.maintenance.test_copying"]
 _QUEUE = ["tests.storage.files.test_disk_queue"]
-_FORECAST = ["tests.bookie.maintenance.test_forecast"]
 _REPORT = ["tests.bookie.maintenance.test_collection_report"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 _SUSPENDED = ["tests.bookie.maintenance.test_suspended_compaction"]
@@ -25,8 +24,8 @@ PLANTS = (
     ),
     Plant(
         "a bookie that finds no space says that it can compact", "bookie/maintenance/garbage_collector.py",
-        "(*found, *self.troubles(), *self.refusals())", "(*found, *self.refusals())", ["tests.bookie.lifecycle.test_service_disks"],
-        where="GarbageCollector.obstacles",
+        "(*found, *self.troubles(), *self.refusals())", "(*found, *self.refusals())",
+        ["tests.bookie.lifecycle.test_service_disks"], where="GarbageCollector.obstacles",
     ),
     Plant(
         "a compaction that uses the space reserve is said to fail", "bookie/lifecycle/admin.py",
@@ -241,67 +240,9 @@ PLANTS = (
         "(errno.EIO, errno.ENOENT)", "(errno.ENOENT,)", _COPYING, where="",
     ),
     Plant(
-        "a compaction is said to copy damaged logs", "bookie/maintenance/forecast.py",
-        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
-        "[log for log in logs if log.live and log.share(options.target_size) < kind.threshold]", _FORECAST,
-        where="SpaceForecaster._space",
-    ),
-    Plant(
-        "what is deleted in metadata alone counts as live", "bookie/maintenance/forecast.py",
-        "directory.log_usage_without(sorted(self._present()))", "directory.log_usage()", _FORECAST,
-        where="SpaceForecaster._measure",
-    ),
-    Plant(
-        "deletions that a disk has refused count as done", "bookie/maintenance/ledger_collector.py",
-        "stored | self._storage.undeleted_ids()", "stored", _FORECAST, where="LedgerCollector.present",
-    ),
-    Plant(
-        "ledgers that were collected are said to be collected next", "bookie/maintenance/forecast.py",
-        "self._ledgers.present(self._deleted.result or ())", "self._deleted.result or frozenset()", _FORECAST,
-        where="SpaceForecaster._present",
-    ),
-    Plant(
-        "all ledgers count as dead if the store is of another cluster", "bookie/maintenance/ledger_collector.py",
-        "await self._confirm_cluster()", "", _FORECAST, where="LedgerCollector.deleted",
-    ),
-    Plant(
-        "metadata that cannot be read are not said to be old", "bookie/maintenance/forecast.py",
-        "reading.unread_since if reason else None", "None", _FORECAST, where="SpaceForecaster._told_of_deleted",
-    ),
-    Plant(
-        "metadata that do not answer are waited for", "bookie/maintenance/latest_reading.py",
-        "reading.wait().addTimeout(PATIENCE, self._clock)", "reading.wait()", _FORECAST, where="LatestReading.latest",
-    ),
-    Plant(
-        "a disk that does not answer seems to have answered", "bookie/maintenance/forecast.py",
-        "f'the disk has not answered for {reading.overdue:.0f} s'", "''", _FORECAST, where="_told_of",
-    ),
-    Plant(
-        "each request to a disk that does not answer sends it another one", "bookie/maintenance/latest_reading.py",
-        "reading is None", "True", _FORECAST, where="LatestReading.latest",
-    ),
-    Plant(
-        "what another caller begins to read seems not to answer", "bookie/maintenance/latest_reading.py",
-        "seconds < PATIENCE", "False", _FORECAST, where="LatestReading.overdue",
-    ),
-    Plant(
-        "metadata are read anew for each request", "bookie/maintenance/latest_reading.py",
-        "now - self.read_at < self._kept", "False", _FORECAST, where="LatestReading.latest",
-    ),
-    Plant(
         "rows of a deleted ledger after the first of them count as live", "storage/maintenance/log_space.py",
         "index.page((ledger_id, last.first), _STEP_ROWS) if last.ledger_id == ledger_id else []", "[]",
         ["tests.storage.maintenance.test_log_space"], where="LogSpace.bytes_of",
-    ),
-    Plant(
-        "small logs are not said to be merged", "bookie/maintenance/forecast.py",
-        "directory.logs_to_compact(logs, kind.threshold, options.target_size)",
-        "directory.logs_to_compact(logs, kind.threshold, 0)", _FORECAST, where="SpaceForecaster._space",
-    ),
-    Plant(
-        "a log that cannot be read is compacted because it seems small", "bookie/maintenance/maintained.py",
-        "not log.error and log.log_id not in self.damaged", "log.log_id not in self.damaged", _FORECAST,
-        where="MaintainedDirectory.logs_to_compact",
     ),
     Plant(
         "copies take more space than the disk has", "storage/maintenance/plan.py",
@@ -515,4 +456,4 @@ PLANTS = (
         "a rebuild fences all ledgers of a damaged index", "storage/rebuild.py",
         "error.states", "states", ["tests.storage.test_rebuild"], where="_without_runs",
     ),
-)  # fmt: skip
+)
