@@ -47,8 +47,8 @@ class Checkpointer:
     After a checkpoint, the journal files that are not needed any more are recycled or deleted.
 
     :param on_written: called after each successful checkpoint, because the write cache has room again.
-    :param on_failed: called with the error of each failed checkpoint.  Adds are still accepted as long as the write
-        cache has room.
+    :param on_failed: called with the errors of each failed checkpoint, those of failed disks before those of full
+        disks.  Adds are still accepted as long as the write cache has room.
     :ivar times: how long the checkpoint in progress and the newest checkpoints have lasted.
     """
 
@@ -56,7 +56,8 @@ class Checkpointer:
 
     def __init__(
         self, storage: ILedgerStorage, commits: Sequence[GroupCommit], executor: IStorageExecutor, clock: IReactorTime,
-        metrics: BookieMetrics, on_written: Callable[[], None], on_failed: Callable[[BaseException], None],
+        metrics: BookieMetrics, on_written: Callable[[], None],
+        on_failed: Callable[[Sequence[BaseException]], None],
     ) -> None:  # fmt: skip
         self._storage = storage
         self._commits = commits
@@ -139,12 +140,12 @@ class Checkpointer:
         failures = await self._write(checkpoint)
         self.times.end()
         self._log_change(failures)
-        failure = min([each.value for each in failures], key=_rank, default=None)
+        errors = sorted([each.value for each in failures if each.value is not None], key=_rank)
         checkpoint.finish()
-        series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
+        series = self._metrics.flush.failure if errors else self._metrics.flush.success
         series.record((self._clock.seconds() - began) * 1000)
         waiting, self._waiting = self._waiting or [], None
-        if failure is None:
+        if not errors:
             # A replay begins at the new log marks, so recycle or delete the journal files that end before them.
             for commit, log_mark in zip(self._commits, log_marks, strict=True):
                 commit.release_files(log_mark)
@@ -152,10 +153,10 @@ class Checkpointer:
                 self._metrics.flush_size.success.record(n_bytes)
             self._on_written()
         else:
-            self._metrics.flush_without_space.value += is_disk_full(failure)
-            self._on_failed(failure)
+            self._metrics.flush_without_space.value += is_disk_full(errors[0])
+            self._on_failed(errors)
         for result in waiting:
-            result.callback(failure is None)
+            result.callback(not errors)
 
     def _log_change(self, failures: Sequence[Failure]) -> None:
         """Log new failures immediately, repeated failures at intervals, and the first success after failures.

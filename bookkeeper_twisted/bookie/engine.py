@@ -277,18 +277,26 @@ class Engine:
         self.bookie.resume_adds()
         self.outbox.flush()
 
-    def disk_is_full(self) -> None:
-        """Make the bookie read-only until a checkpoint succeeds, because a disk has no space for replayed entries."""
-        self._on_checkpoint(NO_SPACE)
+    def disk_is_full(self, directory: str = "") -> None:
+        """Make the bookie read-only until a checkpoint succeeds, because a disk has no space for replayed entries.
 
-    def _not_checkpointed(self, error: BaseException) -> None:
-        """Refuse the waiting adds after a failed checkpoint, and report a failed or full disk.
+        :param directory: the ledger or index directory on the disk; empty if it is not known.
+        """
+        self._on_checkpoint(f"{NO_SPACE}: {directory}" if directory else NO_SPACE)
+
+    def _not_checkpointed(self, errors: Sequence[BaseException]) -> None:
+        """Refuse the waiting adds after a failed checkpoint, and report all disks that failed, or else are full.
 
         If the checkpoint failed because of a lack of file descriptors, the bookie stays writable, because its disks
         work.
         """
-        if not is_out_of_files(error):
-            full = NO_INODES if is_out_of_inodes(error) else NO_SPACE
-            reason, what = (full, directory_of(error)) if is_disk_full(error) else (FAILED, cause_of(error))
+        if not is_out_of_files(errors[0]):
+            is_full = is_disk_full(errors[0])
+            alike = [each for each in errors if is_disk_full(each) is is_full and not is_out_of_files(each)]
+            reason, found = FAILED, map(cause_of, alike)
+            if is_full:
+                reason = NO_INODES if is_out_of_inodes(errors[0]) else NO_SPACE
+                found = map(directory_of, alike)
+            what = (", " if is_full else "; ").join(dict.fromkeys(filter(None, found)))
             self._on_checkpoint(f"{reason}: {what}" if what else reason)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))

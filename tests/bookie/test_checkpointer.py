@@ -262,6 +262,19 @@ class DirectoryTests(SynchronousTestCase):
             self.assertEqual(self.rig.checkpointed, [reason])
             self.rig.engine.checkpointer.checkpoint()
 
+    def test_reasons_of_all(self) -> None:
+        """The reason names all directories whose disks are full, or which have failed, with their causes."""
+        for number, reason in (
+            (errno.ENOSPC, f"{NO_SPACE}: /ledger0, /ledger1"),
+            (errno.EIO, f"{FAILED}: /ledger0: EIO (errno 5); /ledger1: EIO (errno 5)"),
+        ):  # fmt: skip
+            self.rig.disk.fail(number, when=lambda op: op.path.startswith("/ledger"), times=100)
+            self.rig.drain()
+            self.assertEqual(self.rig.checkpointed, [reason])
+            self.rig.disk.heal()
+            self.rig.checkpointed.clear()
+            self.rig.engine.checkpointer.checkpoint()
+
     def test_all_fail(self) -> None:
         """Directories that stay broken are told of once, in one line, though each attempt writes other files; one whose
         reason changes is told of again, and so are all after a while."""

@@ -51,7 +51,7 @@ PLANTS = (
     ),
     Plant(
         "used up file descriptors count as a failed disk", "bookie/engine.py",
-        "not is_out_of_files(error)", "True", _CHECKPOINTS, where="Engine._not_checkpointed",
+        "not is_out_of_files(errors[0])", "True", _CHECKPOINTS, where="Engine._not_checkpointed",
     ),
     Plant(
         "disks are looked at by the clock alone", "bookie/lifecycle/service.py",

@@ -66,7 +66,7 @@ PLANTS = (
     ),
     Plant(
         "a disk without inodes is said to have no space", "bookie/engine.py",
-        "is_out_of_inodes(error)", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
+        "is_out_of_inodes(errors[0])", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
     ),
     Plant(
         "the cause of an error of the storage is not looked at", "bookie/checkpointer.py",
@@ -179,7 +179,7 @@ PLANTS = (
     ),
     Plant(
         "a checkpoint without space is not counted", "bookie/checkpointer.py",
-        "self._metrics.flush_without_space.value += is_disk_full(failure)", "", _CHECKPOINT,
+        "self._metrics.flush_without_space.value += is_disk_full(errors[0])", "", _CHECKPOINT,
         where="Checkpointer._run",
     ),
     Plant(
@@ -238,11 +238,11 @@ PLANTS = (
     ),
     Plant(
         "journals are released after a failed checkpoint", "bookie/checkpointer.py",
-        "if failure is None: ...\nelse: ...", "if True: ...\nelse: ...", _CHECKPOINT, where="Checkpointer._run",
+        "if not errors: ...\nelse: ...", "if True: ...\nelse: ...", _CHECKPOINT, where="Checkpointer._run",
     ),
     Plant(
         "a failed checkpoint is reported as a success", "bookie/checkpointer.py",
-        "result.callback(failure is None)", "result.callback(True)", _CHECKPOINT, where="Checkpointer._run",
+        "result.callback(not errors)", "result.callback(True)", _CHECKPOINT, where="Checkpointer._run",
     ),
     Plant(
         "a rebuild forgets the fences of the old index", "storage/rebuild.py",

@@ -169,8 +169,23 @@ PLANTS = (
     ),
     Plant(
         "a full disk hides that another one has failed", "bookie/checkpointer.py",
-        "min([each.value for each in failures], key=_rank, default=None)",
-        "failures[0].value if failures else None", ["tests.bookie.test_checkpointer"], where="Checkpointer._run",
+        "sorted([each.value for each in failures if each.value is not None], key=_rank)",
+        "[each.value for each in failures if each.value is not None]", ["tests.bookie.test_checkpointer"],
+        where="Checkpointer._run",
+    ),
+    Plant(
+        "of several full disks, the operator learns of one", "bookie/engine.py",
+        "map(directory_of, alike)", "map(directory_of, alike[:1])", ["tests.bookie.test_checkpointer"],
+        where="Engine._not_checkpointed",
+    ),
+    Plant(
+        "of several failed disks, the operator learns of one", "bookie/engine.py",
+        "map(cause_of, alike)", "map(cause_of, alike[:1])", ["tests.bookie.test_checkpointer"],
+        where="Engine._not_checkpointed",
+    ),
+    Plant(
+        "after a start on a full disk, nobody learns which directory is on it", "bookie/lifecycle/store.py",
+        "directory_of(error)", "''", ["tests.bookie.lifecycle.test_service_disks"], where="Store.recover",
     ),
     Plant(
         "a lack of descriptors hides that a disk is full", "bookie/checkpointer.py", "is_out_of_files(error)", "False",

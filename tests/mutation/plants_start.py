@@ -51,7 +51,7 @@ PLANTS = (
     ),
     Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
-        "if self.no_space:\n    return", "", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
+        "return", "pass", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
     ),
     Plant(
         "a first start writes an identity on a disk without space", "bookie/lifecycle/store.py",
@@ -93,7 +93,7 @@ PLANTS = (
     ),
     Plant(
         "a start does not flush", "bookie/lifecycle/store.py",
-        "self.no_space = checkpoint_now(self.storage, ends)", "pass", _STORE, where="Store.recover",
+        "error = checkpoint_now(self.storage, ends)", "error = None", _STORE, where="Store.recover",
     ),
     Plant(
         "a journal thread goes on after a failure", "bookie/group_commit.py",

@@ -16,7 +16,7 @@ from ...entries.entry_run import EntryRun
 from ...errors import JournalDamageError, StorageError
 from ...storage.interfaces import ILedgerStorage, JournalPosition, LedgerRow
 from ...storage.journal.interfaces import IJournal
-from ..checkpointer import described, is_disk_full
+from ..checkpointer import is_disk_full
 from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes
 
 _MAX_RUN_BYTES = 1 << 20
@@ -70,17 +70,16 @@ def replay(
     return progress.n_entries
 
 
-def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]) -> str:
+def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]) -> StorageError | None:
     """Run a complete checkpoint, and return when it has ended; no other work may run at the same time.
 
     :param log_marks: the new log mark of each journal; the storage has every record before this position.
-    :returns: an empty text; or if a disk had no space, the text of the error: then the entries stay in memory, and no
-        log mark has moved.
+    :returns: None; or if a disk had no space, the error: then the entries stay in memory, and no log mark has moved.
     :raises StorageError: the checkpoint failed for another reason.
     """
     checkpoint = storage.begin_checkpoint(log_marks)
     if checkpoint is None:
-        return ""
+        return None
     try:
         for directory in range(len(checkpoint.paths)):
             checkpoint.write(directory)
@@ -88,10 +87,10 @@ def checkpoint_now(storage: ILedgerStorage, log_marks: Sequence[JournalPosition]
     except StorageError as error:
         if not is_disk_full(error):
             raise
-        return described(error)
+        return error
     finally:
         checkpoint.finish()
-    return ""
+    return None
 
 
 class _Player:
@@ -146,7 +145,7 @@ class _Player:
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
             return
         if self._has_space and self._storage.is_full():
-            self._has_space = not checkpoint_now(self._storage, self._log_marks)
+            self._has_space = checkpoint_now(self._storage, self._log_marks) is None
         self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
         self._progress.n_entries += len(entries)
 

@@ -132,7 +132,7 @@ class DirectoryTests(StepTestCase):
             service, executor = self.start()
         texts = [text for text in map(str, map(formatEvent, events)) if "no space for them" in text]
         self.assertEqual([text.partition(": ")[2] for text in texts], ["/l/current/index.sim: ENOSPC"])
-        self.assertEqual(service.admin.state().reasons, ("a checkpoint found no space",))
+        self.assertEqual(service.admin.state().reasons, ("a checkpoint found no space: /l",))
 
     def test_failed_disk(self) -> None:
         """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
