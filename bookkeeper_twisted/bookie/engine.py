@@ -277,12 +277,12 @@ class Engine:
         self.bookie.resume_adds()
         self.outbox.flush()
 
-    def disk_is_full(self, directory: str = "") -> None:
+    def disk_is_full(self, error: BaseException | None = None) -> None:
         """Make the bookie read-only until a checkpoint succeeds, because a disk has no space for replayed entries.
 
-        :param directory: the ledger or index directory on the disk; empty if it is not known.
+        :param error: the error of the checkpoint; None if it is not known.
         """
-        self._on_checkpoint(f"{NO_SPACE}: {directory}" if directory else NO_SPACE)
+        self._on_checkpoint(NO_SPACE if error is None else _reason([error]))
 
     def _not_checkpointed(self, errors: Sequence[BaseException]) -> None:
         """Refuse the waiting adds after a failed checkpoint, and report all disks that failed, or else are full.
@@ -291,12 +291,20 @@ class Engine:
         work.
         """
         if not is_out_of_files(errors[0]):
-            is_full = is_disk_full(errors[0])
-            alike = [each for each in errors if is_disk_full(each) is is_full and not is_out_of_files(each)]
-            reason, found = FAILED, map(cause_of, alike)
-            if is_full:
-                reason = NO_INODES if is_out_of_inodes(errors[0]) else NO_SPACE
-                found = map(directory_of, alike)
-            what = (", " if is_full else "; ").join(dict.fromkeys(filter(None, found)))
-            self._on_checkpoint(f"{reason}: {what}" if what else reason)
+            self._on_checkpoint(_reason(errors))
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))
+
+
+def _reason(errors: Sequence[BaseException]) -> str:
+    """Return the reason for being read-only after a checkpoint with ``errors``, of which the first one decides.
+
+    It names all directories whose disks are full, or else all that failed.
+    """
+    is_full = is_disk_full(errors[0])
+    alike = [each for each in errors if is_disk_full(each) is is_full and not is_out_of_files(each)]
+    reason, found = FAILED, map(cause_of, alike)
+    if is_full:
+        reason = NO_INODES if is_out_of_inodes(errors[0]) else NO_SPACE
+        found = map(directory_of, alike)
+    what = (", " if is_full else "; ").join(dict.fromkeys(filter(None, found)))
+    return f"{reason}: {what}" if what else reason

@@ -66,7 +66,7 @@ PLANTS = (
     ),
     Plant(
         "a disk without inodes is said to have no space", "bookie/engine.py",
-        "is_out_of_inodes(errors[0])", "False", ["tests.bookie.test_checkpointer"], where="Engine._not_checkpointed",
+        "is_out_of_inodes(errors[0])", "False", ["tests.bookie.test_checkpointer"], where="_reason",
     ),
     Plant(
         "the cause of an error of the storage is not looked at", "bookie/checkpointer.py",

@@ -176,16 +176,17 @@ PLANTS = (
     Plant(
         "of several full disks, the operator learns of one", "bookie/engine.py",
         "map(directory_of, alike)", "map(directory_of, alike[:1])", ["tests.bookie.test_checkpointer"],
-        where="Engine._not_checkpointed",
+        where="_reason",
     ),
     Plant(
         "of several failed disks, the operator learns of one", "bookie/engine.py",
         "map(cause_of, alike)", "map(cause_of, alike[:1])", ["tests.bookie.test_checkpointer"],
-        where="Engine._not_checkpointed",
+        where="_reason",
     ),
     Plant(
-        "after a start on a full disk, nobody learns which directory is on it", "bookie/lifecycle/store.py",
-        "directory_of(error)", "''", ["tests.bookie.lifecycle.test_service_disks"], where="Store.recover",
+        "after a start on a full disk, nobody learns which directory is on it", "bookie/engine.py",
+        "NO_SPACE if error is None else _reason([error])", "NO_SPACE", ["tests.bookie.lifecycle.test_service_disks"],
+        where="Engine.disk_is_full",
     ),
     Plant(
         "a lack of descriptors hides that a disk is full", "bookie/checkpointer.py", "is_out_of_files(error)", "False",

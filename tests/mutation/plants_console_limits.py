@@ -25,7 +25,7 @@ _PROGRESS, _PROGRESSED = "bookie/maintenance/progress.py", ["tests.bookie.mainte
 PLANTS = (
     Plant(
         "nobody learns why a checkpoint failed", "bookie/engine.py", 'f"{reason}: {what}" if what else reason',
-        "reason", ["tests.bookie.lifecycle.test_service_disks"], where="Engine._not_checkpointed",
+        "reason", ["tests.bookie.lifecycle.test_service_disks"], where="_reason",
     ),
     Plant(
         "an earlier reason of a failed checkpoint stays", "bookie/engine.py",

@@ -93,7 +93,7 @@ PLANTS = (
     ),
     Plant(
         "a start does not flush", "bookie/lifecycle/store.py",
-        "error = checkpoint_now(self.storage, ends)", "error = None", _STORE, where="Store.recover",
+        "self.shortage = checkpoint_now(self.storage, ends)", "pass", _STORE, where="Store.recover",
     ),
     Plant(
         "a journal thread goes on after a failure", "bookie/group_commit.py",

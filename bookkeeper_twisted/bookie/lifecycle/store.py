@@ -15,7 +15,7 @@ from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
 from ...storage.ledger_dirs import current, distinct, journal_ids, log_mark_name, make_currents
 from ...storage.ledger_storage import StorageSettings
-from ..checkpointer import described, directory_of
+from ..checkpointer import described
 from .replay import ReplayProgress, checkpoint_now, replay
 from .storages import EntryLogStorageFactory, ILedgerStorageFactory
 
@@ -65,7 +65,7 @@ class Store:
     :ivar n_replayed: number of entries that the last start replayed.
     :ivar no_space: which ledger disk had no space for the replayed entries, which then are only in memory and in the
         journals; empty if there was space.
-    :ivar full: the ledger or index directory on this disk; empty if it is not known.
+    :ivar shortage: the error that this disk gave; None if there was space.
     """
 
     journals: Sequence[IJournal]
@@ -73,7 +73,7 @@ class Store:
     storage: ILedgerStorage
     n_replayed: int = 0
     no_space: str = ""
-    full: str = ""
+    shortage: StorageError | None = None
 
     def unwritten(self) -> list[tuple[int, int]]:
         """Return :attr:`.DirectoryStorage.unwritten` of each ledger directory; nothing for a storage without them."""
@@ -134,9 +134,9 @@ class Store:
         positions = [log_mark.position for log_mark in self.log_marks]
         self.n_replayed = replay(self.journals, self.storage, positions, progress)
         ends = [journal.durable for journal in self.journals]
-        error = checkpoint_now(self.storage, ends)
-        if error is not None:
-            self.no_space, self.full = described(error), directory_of(error)
+        self.shortage = checkpoint_now(self.storage, ends)
+        if self.shortage is not None:
+            self.no_space = described(self.shortage)
             return
         for journal, end in zip(self.journals, ends, strict=True):
             journal.release(end)

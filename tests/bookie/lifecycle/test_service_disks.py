@@ -1,10 +1,12 @@
 """A bookie and its directories: status files, directories that vanish."""
 
 import errno
+from unittest.mock import patch
 
 from twisted.logger import capturedLogs, formatEvent
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageFailedError, WriteOnReadOnlyBookieError
+from bookkeeper_twisted.storage.interfaces import NO_INODES, IFile
 
 from ...simulated_disk.sim_disk import Operation
 from ..rig import KEY, run
@@ -133,6 +135,40 @@ class DirectoryTests(StepTestCase):
         texts = [text for text in map(str, map(formatEvent, events)) if "no space for them" in text]
         self.assertEqual([text.partition(": ")[2] for text in texts], ["/l/current/index.sim: ENOSPC"])
         self.assertEqual(service.admin.state().reasons, ("a checkpoint found no space: /l",))
+
+    def test_no_inodes(self) -> None:
+        """With a disk that can have no more files, recovery adds, which would fill the journal, are refused until a
+        checkpoint succeeds; a start says so, too."""
+        disk = self.world.disk
+        opened = disk.open
+
+        def refuse(path: str, create: bool = False, direct: bool = False) -> IFile:
+            if path.startswith("/l/") and path.endswith(".log") and create:
+                raise OSError(errno.ENOSPC, NO_INODES, path)
+            return opened(path, create, direct)
+
+        service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
+        added: list[Exception | None] = []
+        for restarts in (False, True):
+            assert service.engine is not None
+            entries = run(7, int(restarts))
+            service.engine.bookie.add(entries, KEY, False, False, False, lambda part, error: added.append(error))
+            self.settle(executor)
+            with patch.object(disk, "open", refuse):
+                if restarts:
+                    self.kill()
+                    service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
+                else:
+                    self.world.reactor.advance(1)
+                    self.settle(executor)
+                assert service.engine is not None
+                self.assertEqual(service.admin.state().reasons, (f"{NO_INODES}: /l",))
+                self.assertFalse(service.engine.bookie.mode.high_priority)
+            for _ in range(3):
+                self.world.reactor.advance(1)
+                self.settle(executor)
+            self.assertEqual((service.admin.state().reasons, service.engine.bookie.mode.high_priority), ((), True))
+        self.assertEqual(added, [None, None])
 
     def test_failed_disk(self) -> None:
         """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
