@@ -118,6 +118,10 @@ PLANTS = (
         _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
+        "more ledgers are being repaired than there are", "http/console/diagnosis.py",
+        "max(count, len(locks))", "count", ["tests.http.console.test_reasons"], where="repair_limit",
+    ),
+    Plant(
         "nothing has to be repaired while a bookie does not answer", _CLUSTER,
         "sorted(silent - self._known_unneeded())", "[]", _SURVEYED, where="ClusterParts.repair",
     ),

@@ -411,6 +411,7 @@ def repair_limit(
     obstacles = [f"the speed limit {waiting}"] if waiting else []
     if locks is None:
         return "; and ".join([*obstacles, f"what the workers say could not be read within {DETAILS_SECONDS:g} s"])
+    count = max(count, len(locks))  # of marks that are listed slowly, more may be locked than were found
     reasons = {ledger_id: reason for ledger_id, text in locks.items() if (reason := reason_of(text))}
     if reasons:
         example, alike = by_kind(reasons)[0]

@@ -70,6 +70,8 @@ class ReasonTests(SynchronousTestCase):
             ((5, {1: "h: waits: x", 2: "i"}, True, "", 3, "", ["i"], True),
              "1 of 2 locked ledgers wait: x; and 1 are being repaired, and at least 3 wait for a free worker: whether "
              f"a speed limit slows those on i, {OWN}"),
+            ((1, dict.fromkeys(range(4), ""), True, "", 3, "", [], True),
+             "the workers: 4 of at least 4 ledgers are being repaired, onto 3 writable bookies"),
             ((5, {1: ""}, True, "", 3, "", [], True),
              "the workers: 1 of at least 5 ledgers are being repaired, onto 3 writable bookies"),
         ):  # fmt: skip
