@@ -66,6 +66,23 @@ async def for_each(
         crew.cancel()
 
 
+async def together(*works: Callable[[], Coroutine[Deferred[Any], Any, Any]]) -> list[Any]:
+    """Run coroutines at the same time, and return their results.
+
+    The first error cancels the others, and is raised.  Cancelling this call also cancels them.
+
+    :param works: each makes a coroutine.
+    :returns: the results, in the order of ``works``.
+    """
+    found: list[Any] = [None] * len(works)
+
+    async def run(number: int) -> None:
+        found[number] = await works[number]()
+
+    await for_each(range(len(works)), run, len(works))
+    return found
+
+
 class _Crew:
     """The running coroutines of one call of :func:`for_each`."""
 
@@ -100,6 +117,7 @@ class _Crew:
             one_ended.callback(None)
 
     def cancel(self) -> None:
-        """Cancel all running coroutines."""
+        """Cancel all running coroutines; nobody waits for their end any more."""
+        self._one_ended = None
         for running in list(self._running):
             running.cancel()

@@ -1,11 +1,12 @@
 """Iterations taken in steps."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.steps import for_each, take
+from bookkeeper_twisted.client.steps import for_each, take, together
 
 
 async def _numbers(count: int = 5, error: Exception | None = None) -> AsyncIterator[int]:
@@ -78,6 +79,38 @@ class ForEachTests(SynchronousTestCase):
             done.cancel()
             self.failureResultOf(done, CancelledError)
             self.assertEqual(self.cancelled, list(range(min(at_once, 5))))
+
+    def test_dropped(self) -> None:
+        """A call that is dropped while it waits, as when a program ends, cancels its work, and is not continued."""
+        call = for_each([1, 2], self.work, 2)
+        done = Deferred.fromCoroutine(call)
+        call.close()
+        self.assertEqual(self.cancelled, [1, 2])
+        self.assertNoResult(done)
+
+
+class TogetherTests(SynchronousTestCase):
+    """Three coroutines at the same time."""
+
+    def test_results(self) -> None:
+        """The results are in the order of the coroutines, whichever ends first; the first error cancels the others."""
+        for fails in (False, True):
+            works = [Deferred[str](), Deferred[str](), Deferred[str]()]
+
+            async def work(number: int, works: list[Deferred[str]] = works) -> str:
+                return await works[number]
+
+            done = Deferred.fromCoroutine(together(*[partial(work, number) for number in range(3)]))
+            works[2].callback("c")
+            if fails:
+                works[1].errback(ValueError("b"))
+                self.failureResultOf(done, ValueError)
+                self.assertTrue(works[0].called)
+                continue
+            for number, text in ((0, "a"), (1, "b")):
+                self.assertNoResult(done)
+                works[number].callback(text)
+            self.assertEqual(self.successResultOf(done), ["a", "b", "c"])
 
 
 class TakeTests(SynchronousTestCase):

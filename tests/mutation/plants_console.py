@@ -139,7 +139,7 @@ PLANTS = (
     ),
     Plant(
         "what a new ledger needs is as old as some samples take", _CLUSTER,
-        "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts.cluster",
+        "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts._bookies",
     ),
     Plant(
         "any console on the host of a worker knows its speed limit", "http/console/diagnosis.py",

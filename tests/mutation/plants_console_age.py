@@ -122,6 +122,24 @@ PLANTS = (
         "max(count, len(locks))", "count", ["tests.http.console.test_reasons"], where="repair_limit",
     ),
     Plant(
+        "iterations that are dropped are continued", "client/steps.py",
+        "self._one_ended = None", "pass", ["tests.client.test_steps"], where="_Crew.cancel",
+    ),
+    Plant(
+        "a far store is asked for one thing after the other", "client/steps.py",
+        "for_each(range(len(works)), run, len(works))", "for_each(range(len(works)), run, 1)", _SURVEYED,
+        where="together",
+    ),
+    Plant(
+        "no bookie is shown before the newest ledgers are read", _CLUSTER,
+        "sizing.wait().addTimeout(DETAILS_SECONDS, self._clock, lambda *_: None)", "sizing.wait()", _SURVEYED,
+        where="ClusterParts._survey_sizes",
+    ),
+    Plant(
+        "what a new ledger needs is known before it is read", _CLUSTER, "self._is_sized()", "True", _SURVEYED,
+        where="ClusterParts.cluster",
+    ),
+    Plant(
         "nothing has to be repaired while a bookie does not answer", _CLUSTER,
         "sorted(silent - self._known_unneeded())", "[]", _SURVEYED, where="ClusterParts.repair",
     ),
@@ -244,7 +262,7 @@ PLANTS = (
     Plant(
         "no bookie is shown before all ledgers are read", _CLUSTER,
         "looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())", "pass", _SURVEYED,
-        where="ClusterParts.cluster",
+        where="ClusterParts._look",
     ),
     Plant(
         "no bookie is shown before all marks are counted", _MARKED,
@@ -279,13 +297,13 @@ PLANTS = (
     ),
     Plant(
         "no details are read before all marks are listed", _CLUSTER,
-        "await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
-        "await list_marks(marks, self._seconds, 1000)", _SURVEYED, where="ClusterParts.repair",
+        "list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
+        "list_marks(marks, self._seconds, 1000)", _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
         "of few marks one is listed while the store is slow", _CLUSTER,
-        "await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
-        "await list_marks(marks, self._seconds, LISTING_SECONDS)", _SURVEYED, where="ClusterParts.repair",
+        "list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)",
+        "list_marks(marks, self._seconds, LISTING_SECONDS)", _SURVEYED, where="ClusterParts.repair",
     ),
     Plant(
         "a long listing of few marks makes the repair late", _CLUSTER,

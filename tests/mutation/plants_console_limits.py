@@ -484,13 +484,13 @@ PLANTS = (
     ),
     Plant(
         "a bookie that no ledger needs is listed when another is lost", _CLUSTER,
-        "risks(rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread, "
-        "self._unplaceable, bool(racks), self._is_idle)",
+        "risks(rows, found.marked > 0, found.enabled, found.auditor, self._placed[0][0], self._unneeded, found.unread, "
+        "self._unplaceable, has_racks, self._is_idle, self._is_sized())",
         "risks(rows, found.marked > 0, True, 'a', self._sizes[0], () if found.marked else self._unneeded)", _SURVEYED,
         where="ClusterParts.cluster",
     ),
     Plant(
         "a bookie that is lost now may be needed for half a minute", _CLUSTER, "away != self._away", "False",
-        _SURVEYED, where="ClusterParts.cluster",
+        _SURVEYED, where="ClusterParts._look",
     ),
 )

@@ -17,7 +17,8 @@ PLANTS = (
     ),
     Plant(
         "a new ledger needs what all ledgers need", "http/console/diagnosis.py",
-        'f", by the newest {NEWEST} ledgers"', '""', ["tests.http.console.test_cluster_parts"], where="risks",
+        "f'a new ledger needs {ensemble}, by the newest {NEWEST} ledgers'", "f'a new ledger needs {ensemble}'",
+        ["tests.http.console.test_cluster_parts"], where="risks",
     ),
     Plant(
         "an open ledger has lost entries that nobody has written", "http/console/marked_ledgers.py",
@@ -154,7 +155,7 @@ PLANTS = (
     ),
     Plant(
         "ledgers that audits leave out are not told", _CLUSTER, "undecoded.ids", "()", _SEARCHED,
-        where="ClusterParts.cluster",
+        where="ClusterParts._look",
     ),
     Plant(
         "replicas count as left although the mark cannot be decoded", _MARKED, "mark.problem", "False", _SURVEYED,

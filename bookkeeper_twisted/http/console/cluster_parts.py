@@ -13,7 +13,7 @@ from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...autorecovery.operations.decommission import needs
 from ...autorecovery.replication.lock_reasons import reason_of
 from ...client.admin import BookKeeperAdmin
-from ...client.steps import for_each, take
+from ...client.steps import for_each, take, together
 from ...errors import MetadataError, NotEnoughBookiesError
 from ...ledger.placement import Candidates
 from ...limits.adaptive import ISpeedLimits, RunningJob
@@ -24,6 +24,7 @@ from ...model import MAX_LEDGER_ID, BookieServiceInfo
 from ...placement.interfaces import IPlacementPolicy
 from ...placement.rack_aware import RackAwarePlacement
 from ...placement.racks import DEFAULT_RACK
+from ...shared_result import SharedResult
 from ..cluster_api import Connect
 from .bookie_answers import BookieAnswers, ClusterBookie
 from .diagnosis import NEWEST, SILENT, USUAL_ENSEMBLE, repair_limit, risks
@@ -52,6 +53,9 @@ _EVERY_CLUSTER, _EVERY_REPAIR = 5, 10
 SURVEY_SECONDS = 30.0
 """Seconds after which the next sample of the cluster reads the URLs of bookies and the ledgers again."""
 
+SIZED_SECONDS = 120.0
+"""Seconds for which the sizes of the newest ledgers, which may take long to read, count as known."""
+
 SEEN_SECONDS = 15.0
 """Maximum seconds between two samples of the cluster; after a longer pause, the times of changes are unknown."""
 
@@ -79,6 +83,8 @@ class ClusterParts:
         self._metadata: IMetadataDriver | None = None
         self._urls: dict[str, str] = {}
         self._sizes = USUAL_ENSEMBLE, USUAL_ENSEMBLE
+        self._sized: float | None = None
+        self._sizing: SharedResult[None] | None = None
         self._away = self._unneeded = frozenset[str]()
         self._undecoded: Collection[int] = ()
         self._placed: tuple[tuple[int, int], Mapping[str, str]] = self._sizes, {}
@@ -114,11 +120,33 @@ class ClusterParts:
         return admin
 
     async def cluster(self) -> object:
-        """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie."""
+        """Return all bookies of the cluster with their states, and whether the cluster can lose one more bookie.
+
+        Bookies and marks are read at the same time: one after the other would take too long if each answer of the store
+        needs some tenths of a second.
+        """
         admin = await self._admin()
-        writable, read_only = await bookies_by_mode(admin.client.metadata.registration)
+        (rows, has_racks), found = await together(
+            lambda: self._bookies(admin), lambda: AutorecoveryFacts.read(admin.client.metadata, self._seconds)
+        )
+        lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
+        reasons = risks(
+            rows, found.marked > 0, found.enabled, found.auditor, self._placed[0][0], self._unneeded, found.unread,
+            self._unplaceable, has_racks, self._is_idle, self._is_sized(),
+        )  # fmt: skip
+        return {
+            **found.as_json(self._without_mark(lost, found.marked), self._undecoded),
+            "bookies": {row.id: row.row for row in rows},
+            "safe": [attrs.asdict(each) for each in reasons],
+        }
+
+    async def _bookies(self, admin: BookKeeperAdmin) -> tuple[list[ClusterBookie], bool]:
+        """Return all bookies of the cluster, and whether racks are known; look what ledgers need if that is due."""
+        known, (writable, read_only) = await together(
+            admin.all_bookies, lambda: bookies_by_mode(admin.client.metadata.registration)
+        )
         self._forget()
-        known = await admin.all_bookies() | writable | read_only
+        known |= writable | read_only
         states = bookie_states(sorted(known), writable, read_only)
         self._note(states)
         placement = admin.client.context.watcher.placement
@@ -127,32 +155,54 @@ class ClusterParts:
         await self._answers.ask(admin, sorted(writable | read_only))
         is_survey = self._surveyed is None or not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS
         if is_survey:
-            self._sizes = await newest_sizes(admin)
             self._urls.clear()
-        away = frozenset(filter(self._is_away, states))
-        if is_survey or away != self._away:
-            undecoded = UndecodedLedgers()
-            looked = Deferred.fromCoroutine(unneeded_bookies(admin, away, undecoded))
-            looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())
-            self._away, self._unneeded, self._undecoded = away, await looked, undecoded.ids
+        rows: dict[str, ClusterBookie] = {}
+
+        async def row(bookie_id: str) -> None:
+            rows[bookie_id] = await self._row(admin, bookie_id, states[bookie_id], racks.get(bookie_id, ""))
+
+        await together(
+            lambda: for_each(states, row, _AT_ONCE), lambda: self._look(admin, states, is_survey),
+            *([lambda: self._survey_sizes(admin)] if is_survey else []),
+        )  # fmt: skip
         if is_survey:
             self._surveyed = self._sampled
         in_racks = {each: racks[each] for each in writable if each in racks and not self._is_away(each)}
         if self._placed != (self._sizes, in_racks):
             self._placed = self._sizes, in_racks
             self._unplaceable = unplaceable_without(placement, *self._placed)
-        rows = [await self._row(admin, each, state, racks.get(each, "")) for each, state in states.items()]
-        found = await AutorecoveryFacts.read(admin.client.metadata, self._seconds)
-        lost = [row.id for row in rows if row.state == "unavailable" and row.id not in self._unneeded]
-        reasons = risks(
-            rows, found.marked > 0, found.enabled, found.auditor, self._sizes[0], self._unneeded, found.unread,
-            self._unplaceable, bool(racks), self._is_idle,
-        )  # fmt: skip
-        return {
-            **found.as_json(self._without_mark(lost, found.marked), self._undecoded),
-            "bookies": {row.id: row.row for row in rows},
-            "safe": [attrs.asdict(each) for each in reasons],
-        }
+        return [rows[each] for each in states], bool(racks)
+
+    async def _look(self, admin: BookKeeperAdmin, states: Mapping[str, str], is_survey: bool) -> None:
+        """Find the bookies that are away and that no ledger needs, if it is time, or other bookies are away."""
+        away = frozenset(filter(self._is_away, states))
+        if is_survey or away != self._away:
+            undecoded = UndecodedLedgers()
+            looked = Deferred.fromCoroutine(unneeded_bookies(admin, away, undecoded))
+            looked.addTimeout(DETAILS_SECONDS, self._clock, lambda *_: frozenset())
+            self._away, self._unneeded, self._undecoded = away, await looked, undecoded.ids
+
+    async def _survey_sizes(self, admin: BookKeeperAdmin) -> None:
+        """Read the sizes of the newest ledgers; after :data:`DETAILS_SECONDS`, this goes on without the sample.
+
+        Then the next samples have what the last such reading has found.
+        """
+        sizing = self._sizing
+        if sizing is None:
+            sizing = self._sizing = SharedResult()
+            sizing.run(self._read_sizes(admin))
+        await sizing.wait().addTimeout(DETAILS_SECONDS, self._clock, lambda *_: None)
+
+    async def _read_sizes(self, admin: BookKeeperAdmin) -> None:
+        try:
+            self._sizes = await newest_sizes(admin)
+            self._sized = self._seconds()
+        finally:
+            self._sizing = None
+
+    def _is_sized(self) -> bool:
+        """Test whether the sizes of the newest ledgers are known, and were read not long ago."""
+        return self._sized is not None and 0 <= self._seconds() - self._sized <= SIZED_SECONDS
 
     def _forget(self) -> None:
         """Forget the states of bookies if the last sample is too old to tell when a state has changed."""
@@ -209,14 +259,14 @@ class ClusterParts:
         that cannot be read within as long again, or within the rest of the time if listing and locks took long.
         """
         admin, began = await self._admin(), self._seconds()
-        metadata = admin.client.metadata
-        autorecovery = AutorecoveryAdmin(metadata)
+        metadata, autorecovery = admin.client.metadata, AutorecoveryAdmin(admin.client.metadata)
         marks = metadata.underreplication
-        marked, is_more = await list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS)
+        (marked, is_more), enabled, auditor, known, (writable, read_only) = await together(
+            lambda: list_marks(marks, self._seconds, LISTING_SECONDS, MOST_MARKS),
+            autorecovery.is_enabled, autorecovery.auditor, admin.all_bookies,
+            lambda: bookies_by_mode(metadata.registration),
+        )  # fmt: skip
         listed = self._seconds()
-        enabled, auditor = await autorecovery.is_enabled(), await autorecovery.auditor()
-        known = await admin.all_bookies()
-        writable, read_only = await bookies_by_mode(metadata.registration)
         if self._registered != writable | read_only:
             self._registered = writable | read_only
             self._said.clear()  # another attempt may succeed now

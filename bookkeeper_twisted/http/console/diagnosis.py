@@ -53,6 +53,9 @@ _SOON = 0.0001
 NEWEST = 20
 """Number of ledger ids, up to the greatest, whose ledgers tell the ensemble size of new ledgers."""
 
+UNSIZED = "what a new ledger needs is not known yet: reading the newest ledgers takes long"
+"""What is said of the size of new ledgers before it is known."""
+
 USUAL_ENSEMBLE = 3
 """The ensemble size of new ledgers while there are none from which it could be told."""
 
@@ -315,9 +318,9 @@ class RiskReason:
 
 
 def risks(
-    rows: Iterable[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
+    rows: Sequence[ClusterBookie], marked: bool, enabled: bool, auditor: str | None, ensemble: int = USUAL_ENSEMBLE,
     unneeded: Collection[str] = (), unread: str = "", unplaceable: str = "",
-    has_racks: bool = True, is_idle: bool = False,
+    has_racks: bool = True, is_idle: bool = False, is_sized: bool = True,
 ) -> list[RiskReason]:  # fmt: skip
     """Return facts that tell whether the cluster can lose one more bookie without losing entries.
 
@@ -334,12 +337,13 @@ def risks(
         empty if one could be chosen.
     :param has_racks: whether this process knows the racks of bookies, which a placement policy may enforce.
     :param is_idle: whether no replication worker has locked a ledger, although ledgers are marked.
+    :param is_sized: whether ``ensemble`` is known; False if the newest ledgers are not read yet, or no longer new.
     """
-    rows = list(rows)
     writable = [row for row in rows if row.state == "writable" and not row.why]
     silent = [row.id for row in rows if row.state == "writable" and row.why]
     lost = ", ".join([row.id for row in rows if row.state == "unavailable" and row.id not in unneeded])
     hung = ", ".join([f"{row.id} ({row.why})" for row in rows if row.why and row.id not in unneeded])
+    needs = f"a new ledger needs {ensemble}, by the newest {NEWEST} ledgers" if is_sized else UNSIZED
     gone = [f"{what}: {which}" for what, which in (("unavailable", lost), (SILENT, hung)) if which]
     there = "all bookies that ledgers need are there" if unneeded else "all bookies are there"
     known = [(row.total, row.free) for row in writable if row.total is not None and row.free is not None]
@@ -351,10 +355,9 @@ def risks(
         RiskReason(not gone, "; ".join(gone) if gone else there),
         *_of_autorecovery(marked, enabled, auditor, unread, is_idle),
         RiskReason(
-            len(writable) > ensemble and not unplaceable,
-            f"{max(len(writable) - 1, 0)} writable bookies would be left; a new ledger needs {ensemble}"
-            + f", by the newest {NEWEST} ledgers"
-            + (f"; {unplaceable}" if unplaceable else "")
+            len(writable) > ensemble and not unplaceable if is_sized else None,
+            f"{max(len(writable) - 1, 0)} writable bookies would be left; {needs}"
+            + (f"; {unplaceable}" if unplaceable and is_sized else "")
             + ("" if has_racks else _NO_RACKS)
             + (f"; not counted, as there is no answer: {', '.join(silent)}" if silent else ""),
         ),

@@ -3,12 +3,15 @@
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import deferLater
 from zope.interface import directlyProvides
 
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.http.console import cluster_parts
 from bookkeeper_twisted.http.console.bookie_answers import AGAIN, PATIENCE
-from bookkeeper_twisted.http.console.cluster_parts import SEEN_SECONDS, newest_sizes, unneeded_bookies
+from bookkeeper_twisted.http.console.cluster_parts import SEEN_SECONDS, SIZED_SECONDS, newest_sizes, unneeded_bookies
+from bookkeeper_twisted.http.console.diagnosis import UNSIZED
+from bookkeeper_twisted.http.console.feed import LATE
 from bookkeeper_twisted.http.console.sources import StateSource
 from bookkeeper_twisted.metadata.interfaces import IStoreConnection
 from bookkeeper_twisted.metadata.undecoded import UndecodedLedgers
@@ -202,6 +205,57 @@ class ClusterTests(ClusterPartsCase):
             self.clock.advance(seconds)
             said = self.read("cluster")["safe"][4]["text"]
             self.assertIn(f"a new ledger needs {needs}, by the newest 20 ledgers;", said)
+
+    def delay(self, place: object, name: str) -> None:
+        """From now on, each call of a method that reads from the store takes 0.4 s."""
+        method = getattr(place, name)
+
+        async def late(*args: Any) -> Any:
+            await deferLater(self.clock, 0.4)
+            return await method(*args)
+
+        async def late_items(*args: Any) -> Any:
+            await deferLater(self.clock, 0.4)
+            async for each in method(*args):
+                yield each
+
+        self.patch(place, name, late_items if name in ("ledger_ids", "marked_ledgers") else late)
+
+    def test_far_store(self) -> None:
+        """Over a slow network to the store, both parts are read in time; what new ledgers need comes later."""
+        size = 2
+        for number in (0, 3000):
+            metadata = LedgerMetadata(size, 2, 2, (Segment(0, tuple(f"bookie-{n}" for n in range(size))),))
+            self.result(self.client.metadata.ledgers.create(number, metadata))
+        lost = "bookie-3"
+        self.result(self.cluster._registration.write_cookie(lost, b"4\nbookieHost: \"x\"\n", None))
+        self.result(self.cluster.stop_bookie(lost))
+        driver = self.result(self.shared()).client.metadata
+        for place, names in (
+            (driver.registration, ("writable_bookies", "read_only_bookies", "all_bookies", "service_info")),
+            (driver.underreplication, ("is_enabled", "marked_ledgers", "locked_ledgers")),
+            (driver.ledgers, ("ledger_ids", "read")), (driver.auditing, ("auditor",)),
+        ):  # fmt: skip
+            for name in names:
+                self.delay(place, name)
+        for is_known in (False, True):
+            for name in ("repair", "cluster"):
+                reading = self.begin(name)
+                for _ in range(int(LATE / 0.1) - 1):
+                    self.clock.advance(0.1)
+                    self.settle()
+                found: Any = self.successResultOf(reading)
+            said = found["safe"][4]
+            self.assertIs(said["safe"], True if is_known else None)
+            needs = f"a new ledger needs {size}, by the newest 20 ledgers" if is_known else UNSIZED
+            self.assertTrue(said["text"].startswith(f"2 writable bookies would be left; {needs}"), said)
+            self.assertEqual(found["bookies"][lost]["state"], "unavailable")
+            for _ in range(300):
+                self.clock.advance(0.1)
+                self.settle()
+        self.clock.advance(SIZED_SECONDS)
+        self.begin("cluster")
+        self.assertFalse(self.parts._is_sized(), "what was read long ago does not count")
 
     def test_newest_at_once(self) -> None:
         """The newest ledgers are read at once: one after the other, they would make the sample late."""
