@@ -62,6 +62,18 @@ PLANTS = (
         'self._mark_path(ledger_id) == f"{path}/{name}"', "True", _STORED, where="ZooKeeperUnderreplication._marked_by",
     ),
     Plant(
+        "marks that another client has made before a walk are missed", _ZOOKEEPER, "await self._znodes.sync(root)", "",
+        _STORED, where="ZooKeeperUnderreplication.marked_ledgers",
+    ),
+    Plant(
+        "a new session reads marks of before", _ZOOKEEPER, "self._znodes.session.zookeeper.session_id != session_id",
+        "False", _STORED, where="ZooKeeperUnderreplication._walk",
+    ),
+    Plant(
+        "each node of the marks takes two round trips", _ZOOKEEPER, "(await self._znodes.children(path))[0]",
+        "await self._znodes.fresh_children(path)", _STORED, where="ZooKeeperUnderreplication._walk",
+    ),
+    Plant(
         "a lock that cannot be decoded hides the others", _ZOOKEEPER,
         """holders[int(digits[1])] = f"not known: the lock of ledger {int(digits[1])} cannot be decoded, {why}\"""",
         "raise", _STORED, where="ZooKeeperUnderreplication.locked_ledgers",

@@ -152,14 +152,24 @@ class ZooKeeperUnderreplication:
 
         :param shuffle: called with the names of each node's children, to change their order; None for ascending ids.
         """
-        strays: set[str] = set()
-        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle, strays):
+        root, strays = self._znodes.path(UNDERREPLICATION, MARKS), set[str]()
+        session_id = self._znodes.session.zookeeper.session_id
+        # One sync is enough for all marks that are there now: no later read of this session is of an earlier state.
+        # One for each node would double the time of a walk, which is that of all round trips to the store.
+        await self._znodes.sync(root)
+        async for ledger_id in self._walk(root, 0, shuffle, strays, session_id):
             yield ledger_id
         self.strays = frozenset(strays)
 
-    async def _walk(self, path: str, level: int, shuffle: Shuffle | None, strays: set[str]) -> AsyncIterator[int]:
+    async def _walk(
+        self, path: str, level: int, shuffle: Shuffle | None, strays: set[str], session_id: int
+    ) -> AsyncIterator[int]:  # fmt: skip
+        """Yield the ids of the ledgers whose marks are below ``path``; another session than the given one syncs first.
+        """
         try:
-            names = sorted(await self._znodes.fresh_children(path))
+            if self._znodes.session.zookeeper.session_id != session_id:
+                await self._znodes.sync(path)
+            names = sorted((await self._znodes.children(path))[0])
         except NodeMissingError:
             # Another client has removed this inner node of the tree.  Clients do so only after they have removed the
             # last mark below it, so no mark is missed here.
@@ -171,7 +181,7 @@ class ZooKeeperUnderreplication:
             shuffle(names)
         for name in names:
             if level < GROUPS and GROUP.fullmatch(name):
-                async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle, strays):
+                async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle, strays, session_id):
                     yield ledger_id
             elif level == GROUPS and (marked := self._marked_by(path, name)) is not None:
                 self._znodes.session.check_open()

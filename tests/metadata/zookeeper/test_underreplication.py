@@ -3,6 +3,7 @@
 from twisted.logger import capturedLogs
 
 from bookkeeper_twisted.autorecovery.replication.lock_reasons import reason_of
+from bookkeeper_twisted.client.steps import take
 from bookkeeper_twisted.errors import LedgerLockedError, MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper import underreplication
@@ -65,6 +66,22 @@ class UnderreplicationTests(ZooKeeperCase):
         self.assertEqual(self.listed(), [1 << 16])
         self.run_(self.marks.remove_mark(1 << 16, 0))
         self.assertFalse([path for path in self.store.paths() if path.startswith("underreplication/ledgers/")])
+
+    def test_one_sync(self) -> None:
+        """A walk waits once for the server to have all earlier marks, not at each node: the store may be far away."""
+        for ledger_id in (5, 6, 1 << 16):
+            self.run_(self.marks.mark(ledger_id, ["a"]))
+        begin = len(self.connection.calls)
+        self.assertEqual(self.listed(), [5, 6, 1 << 16])
+        calls = self.connection.calls[begin:]
+        self.assertEqual((calls[0], calls.count("sync")), ("sync", 1))
+        ids, begin = self.marks.marked_ledgers(), len(self.connection.calls)
+        self.assertEqual(self.run_(take(ids, 1)), [5])
+        self.connection.expire()
+        self.connection.resume()
+        self.assertEqual(self.run_(take(ids, 2)), [6, 1 << 16])
+        calls = self.connection.calls[begin:]
+        self.assertEqual(calls[-4:], ["sync", "children"] * 2, "the server of another session may lag behind")
 
     def test_undecodable(self) -> None:
         """A mark that cannot be decoded names no bookies, and keeps its bytes if the ledger is marked again."""
