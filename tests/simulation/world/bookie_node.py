@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE, Engine, EngineOptions
+from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE, Engine, EngineOptions, checkpoint_reasons
 from bookkeeper_twisted.bookie.interfaces import IStorageExecutor
 from bookkeeper_twisted.bookie.lifecycle.identity import CookieCheck
 from bookkeeper_twisted.bookie.lifecycle.registration import BookieRegistration
@@ -132,7 +132,7 @@ class BookieProcess:
             engine.bookie.mode, self.driver.registration, node.bookie_id, self.clock
         )  # fmt: skip
         if store.no_space:
-            engine.disk_is_full()
+            engine.disk_is_full(store.shortage)
         engine.context.bookie = WitnessedBookie(
             engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages, node.copies
         )
@@ -152,9 +152,9 @@ class BookieProcess:
     def _unwritten(self, reason: str) -> None:
         """Read-only while checkpoints fail; recovery adds are taken as long as the disk is only full."""
         assert self.engine is not None and self._registration is not None
-        self.engine.bookie.mode.high_priority = reason != FAILED
-        for each in (NO_SPACE, FAILED):
-            self._registration.set_read_only(each, reason == each)
+        self.engine.bookie.mode.high_priority = not reason or reason.startswith(NO_SPACE)
+        for each in checkpoint_reasons(self._registration.reasons, reason):
+            self._registration.set_read_only(each, reason == each, kind=FAILED)
         if reason:
             self._node.witness.read_only(self._node.bookie_id, reason)
 

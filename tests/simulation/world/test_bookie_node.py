@@ -4,7 +4,7 @@ import errno
 
 from twisted.internet.defer import gatherResults
 
-from bookkeeper_twisted.bookie.engine import NO_SPACE
+from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE
 from bookkeeper_twisted.errors import StorageFailedError
 
 from .nodes import WorldCase
@@ -81,6 +81,24 @@ class BookieNodeTests(WorldCase):
         self.assertTrue(bookie.serving)
         self.flushLoggedErrors(OSError, StorageFailedError)
 
+    def test_failing_disk(self) -> None:
+        """A bookie whose ledger disk fails is read-only until a checkpoint succeeds, for recovery adds as well; one
+        whose disk is full takes these."""
+        for error, reason, high_priority in (
+            (errno.EIO, f"{FAILED}: /ledgers0: EIO (errno 5)", False), (errno.ENOSPC, f"{NO_SPACE}: /ledgers0", True),
+        ):  # fmt: skip
+            bookie = self.bookies[0]
+            assert bookie.process is not None and bookie.process.engine is not None
+            mode = bookie.process.engine.bookie.mode
+            bookie.disk.fail(error, when=lambda op: op.name == "pwrite" and "/ledgers" in op.path, times=1 << 30)
+            self.append()
+            self.pass_time(5)
+            self.assertEqual((mode.read_only, mode.high_priority), (True, high_priority))
+            self.assertIn(reason, {heard[2] for heard in self.witness.heard if heard[0] == "read_only"})
+            bookie.disk.heal()
+            self.pass_time(10)
+            self.assertEqual((mode.read_only, mode.high_priority), (False, True))
+
     def test_full_disk(self) -> None:
         """A bookie whose ledger disk is full is read-only, in its next life too, until there is space."""
         bookie = self.bookies[0]
@@ -109,7 +127,7 @@ class BookieNodeTests(WorldCase):
         self.pass_time(10)
         self.assertFalse(is_read_only())
         reasons = {heard[2] for heard in self.witness.heard if heard[0] == "read_only"}
-        self.assertEqual(reasons, {NO_SPACE})
+        self.assertEqual(reasons, {f"{NO_SPACE}: /ledgers0"})
 
     def test_registration_of_the_dead(self) -> None:
         """The metadata store forgets a dead bookie after its session's time-out, and knows the next one."""
