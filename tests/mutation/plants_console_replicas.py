@@ -10,6 +10,10 @@ _LEDGERS, _SEARCHED = "http/console/ledger_pages.py", ["tests.http.console.test_
 
 PLANTS = (
     Plant(
+        "a replica that is the only one read is the same as others", "http/console/replicas.py",
+        "same == 1 < len(rows)", "False", ["tests.http.console.test_replicas"], where="compared",
+    ),
+    Plant(
         "the newest ledgers are read one after the other", "http/console/cluster_parts.py",
         "for_each(await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST), read, _AT_ONCE)",
         "for_each(await ledger_ids_from(admin, max(newest - NEWEST + 1, 0), NEWEST), read, 1)",

@@ -159,7 +159,11 @@ def compared(replicas: Sequence[Replica], digest: DigestType, *, may_lack: bool 
         parts.append(f"{_of(bad, rows)} replicas are missing, damaged or different: {_named(bad)}")
     elif valid:
         which = "all" if same == len(rows) else f"{same} of"
-        parts.append(f"{which} {len(rows)} replicas are the same, as the bookies answer now")
+        is_alone = same == 1 < len(rows)
+        parts.append(
+            f"{which} {len(rows)} replicas "
+            + ("was read, with none to compare it with" if is_alone else "are the same, as the bookies answer now")
+        )
     if whole is not None and not is_open:
         parts += _other_lacs([each for each in valid if each.content == whole.content], digest)
     if lacking:

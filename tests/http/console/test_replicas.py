@@ -16,6 +16,7 @@ from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Se
 from bookkeeper_twisted.testing.sealing import sealed
 
 _PAYLOAD = bytes(range(100))
+_ALONE = "replicas was read, with none to compare it with"
 _SAME, _BAD = "replicas are the same, as the bookies answer now", "replicas are missing, damaged or different"
 
 
@@ -132,7 +133,8 @@ class ComparisonTests(SynchronousTestCase):
         down = BookieHandleNotAvailableError("no connection to b1")
         unknown = "could not be asked for"
         self.assertEqual(self.judge(self.stored(), down), (
-            f"1 of 2 {_SAME}; 1 of 2 replicas {unknown}: b1", "unknown", ["good", "unknown"]))
+            f"1 of 2 {_ALONE}; 1 of 2 replicas {unknown}: b1", "unknown", ["good", "unknown"]))
+        self.assertTrue(str(self.judge(self.stored(), self.stored(), down)[0]).startswith(f"2 of 3 {_SAME};"))
         self.assertEqual(self.judge(down, down),
                          (f"2 of 2 replicas {unknown}: b0, b1", "unknown", ["unknown", "unknown"]))
         self.assertEqual(self.judge(NoSuchEntryError(3, 7), down), (
@@ -145,7 +147,7 @@ class ComparisonTests(SynchronousTestCase):
         self.assertEqual(self.judge(*[NoSuchEntryError(3, 7)] * 2, may_lack=True),
                          (f"2 of 2 {lacking}", "unknown", ["unknown", "unknown"]))
         self.assertEqual(self.judge(self.stored(), NoSuchLedgerError(3), may_lack=True),
-                         (f"1 of 2 {_SAME}; 1 of 2 {lacking}", "unknown", ["good", "unknown"]))
+                         (f"1 of 2 {_ALONE}; 1 of 2 {lacking}", "unknown", ["good", "unknown"]))
         self.assertEqual(self.judge(self.stored(), self.stored(), may_lack=True)[1], "good")
         self.assertEqual(self.judge(BookieIOError(3, 7), NoSuchEntryError(3, 7), may_lack=True)[1:],
                          ("bad", ["bad", "unknown"]))
