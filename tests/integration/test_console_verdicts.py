@@ -162,6 +162,32 @@ class ConsoleVerdictsTests(ConsoleStatesCase):
                 more = {**cluster, "bookies": {**cluster["bookies"], "b:2": {"id": "b:2", "state": "writable"}}}
                 run("window.send('change', { cluster: arguments[0] })", more)
 
+    async def test_mixed(self) -> None:
+        """If bookies come or go during a look through the ledgers, the verdict says so until the next one has ended."""
+        await deferToThread(self._mixed)
+
+    def _mixed(self) -> None:
+        cluster: dict[str, Any] = {**CLUSTER, "safe": [{"safe": True, "text": "all bookies are there"}]}
+        given = f"window.given = {json.dumps({'work': None, 'cluster': cluster})};"
+        run = self.visit.driver.execute_script
+        self.visit.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": given + _LATER + _HELD})
+        self.visit.ask("Is the cluster safe to lose one more bookie?")
+        lost = {"id": 7, "state": "CLOSED", "replicas": 0, "promised": 0, "bookies": ["b:2"], "absent": ["b:2"]}
+        more = {**cluster, "bookies": {**cluster["bookies"], "b:2": {"id": "b:2", "state": "writable"}}}
+        mixed = "bookies came or went while the ledgers were looked at"
+        for number, (ledgers, following, said) in enumerate((
+            ([lost], 7, "NO: 1 ledger has entries without a replica left already"),
+            ([], None, f"NO: 1 ledger has entries without a replica left already; {mixed}"), ([], None, "yes"),
+        )):  # fmt: skip
+            self.visit.until(partial(self._has_asked, number + 1), "request")
+            if number == 1:
+                run("window.send('change', { cluster: arguments[0] })", more)
+                self.visit.driver.execute_async_script("setTimeout(arguments[0], 200)")
+            answer = {"ledgers": ledgers, "undecoded": [], "unpromised": [], "scanned": 9, "next": following}
+            run("window.asked.at(-1)(new Response(arguments[0]))", json.dumps(answer))
+            self.assertTrue(self.visit.wait("#verdict", said).startswith(said))
+            run("window.later += arguments[0]", 31000 if number == 1 else 0)
+
     def _has_asked(self, count: int, driver: Any) -> bool:
         return bool(driver.execute_script("return window.asked.length") == count)
 

@@ -10,6 +10,7 @@ import { LongTable } from "/console/table.js";
 
 const unseen = () => ({
   end: 0, lost: 0, doubtful: 0, unwritten: 0, risky: 0, fewer: 0, unpromised: [], undecoded: [], failure: "",
+  mixed: false,
 });
 
 /** What the page has found when it last looked through all ledgers. */
@@ -22,6 +23,8 @@ const DOUBTFUL = "that are gone, that do not answer, or that marks name and that
 const FEWER = "an acknowledgement promises none on the bookies that are left";
 
 const UNWRITTEN = "they are not closed, and only bookies that are gone know whether they have any";
+
+const MIXED = "bookies came or went while the ledgers were looked at: some are judged by those of before; it looks again";
 
 /** Ledgers of which an acknowledgement promises one replica alone. */
 function unpromised(ids) {
@@ -43,7 +46,9 @@ function verdictOf(facts) {
     against.unshift(`${ledgersOf(scan.unwritten)} may have entries without a replica left: ${UNWRITTEN}`);
   if (scan.lost)
     against.unshift(`${ledgersOf(scan.lost)} ${scan.lost === 1 ? "has" : "have"} entries without a replica left already`);
-  const unjudged = [undecoded(scan.undecoded), unpromised(scan.unpromised)].filter(Boolean).join("; ");
+  const unjudged = [undecoded(scan.undecoded), unpromised(scan.unpromised), scan.mixed ? MIXED : ""]
+    .filter(Boolean)
+    .join("; ");
   if (against.length) return ["bad", `NO: ${[...against, unjudged].filter(Boolean).join("; ")}`];
   if (scan.failure) return ["warn", `not known, as the ledgers cannot be read: ${scan.failure}`];
   const open = facts.find((each) => each.safe === null);
@@ -301,12 +306,12 @@ async function keepLooking(found, show, act, state) {
   while (found.isConnected) {
     const began = Date.now();
     let bookies = bookiesOf(state);
-    await act(() => scanLedgers(found, show, began));
+    await act(() => scanLedgers(found, show, began, state));
     const end = Date.now(),
       took = end - began;
     const rest = () => {
       bookies ||= bookiesOf(state); // they were not known when the look began
-      return bookies === bookiesOf(state) ? Math.max(REST_MS, REST_SHARE * took) : took;
+      return bookies === bookiesOf(state) ? Math.max(REST_MS, REST_SHARE * took) : Math.min(REST_MS, took);
     };
     while (found.isConnected && (document.hidden || Date.now() - end < rest()))
       await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -318,7 +323,8 @@ const worse = (one, other) =>
   one.unpromised.length > other.unpromised.length;
 
 /** Looks through all ledgers once; what an earlier look has found stays until this one has ended, or found worse. */
-async function scanLedgers(found, show, began) {
+async function scanLedgers(found, show, began, state) {
+  let bookies = bookiesOf(state);
   const rows = { lost: [], doubtful: [], unwritten: [], risky: [] },
     own = unseen();
   let after = -1,
@@ -346,6 +352,8 @@ async function scanLedgers(found, show, began) {
     own.unpromised.push(...answer.unpromised);
     scanned += answer.scanned;
     after = answer.next;
+    bookies ||= bookiesOf(state);
+    own.mixed ||= bookies !== bookiesOf(state);
     if (after === null) own.end = Date.now() / 1000;
     else if (scan !== own && !worse(own, scan)) continue;
     scan = own;
@@ -363,6 +371,7 @@ async function scanLedgers(found, show, began) {
         ["one more loss would lose entries", shown(own.risky)],
         ["it might, as the ack quorum promises one replica alone", shown(own.unpromised.length)],
         ...(own.undecoded.length ? [["not known", h("span", { class: "bad" }, undecoded(own.undecoded))]] : []),
+        ...(own.mixed ? [["not of one time", h("span", { class: "bad" }, MIXED)]] : []),
       ]),
       smallTable("The first without a replica left", AT_RISK, rows.lost),
       ...(own.doubtful ? [smallTable("The first that may have none left", AT_RISK, rows.doubtful)] : []),
