@@ -56,6 +56,21 @@ def open_storage(
     return LedgerStorage.open(disk, directories, directories, settings, make_index, persist)
 
 
+class CheckpointCase(SynchronousTestCase):
+    """A storage of two directories, whose log marks are remembered."""
+
+    def setUp(self) -> None:
+        self.disk = make_directories(SimDisk())
+        self.log_marks = LogMarks()
+        self.storage = open_storage(self.disk, self.log_marks.persist)
+
+    def begin(self, number: int = 1) -> ICheckpoint:
+        """Begin a checkpoint with ``number`` as its log mark."""
+        begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
+        assert begun is not None
+        return begun
+
+
 def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
     """A whole checkpoint, with ``number`` as its log mark."""
     begun = storage.begin_checkpoint([JournalPosition(1, number)])

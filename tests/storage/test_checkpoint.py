@@ -18,23 +18,13 @@ from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSett
 from ..simulated_disk.crash import Facts, enumerate_crashes
 from ..simulated_disk.sim_disk import SimDisk
 from .entries import run, uneven
-from .ledger_storages import DIRECTORIES, LogMarks, checkpoint, make_directories, open_storage, read, write
+from .ledger_storages import DIRECTORIES, CheckpointCase, checkpoint, make_directories, open_storage, read, write
 
 TINY = StorageSettings(log_size_limit=1900, write_cache_bytes=1 << 20)
 
 
-class CheckpointTests(SynchronousTestCase):
+class CheckpointTests(CheckpointCase):
     """One checkpoint."""
-
-    def setUp(self) -> None:
-        self.disk = make_directories(SimDisk())
-        self.log_marks = LogMarks()
-        self.storage = open_storage(self.disk, self.log_marks.persist)
-
-    def begin(self, number: int = 1) -> ICheckpoint:
-        begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
-        assert begun is not None
-        return begun
 
     def test_interface(self) -> None:
         """It has what the interface names."""

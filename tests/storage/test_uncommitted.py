@@ -3,29 +3,17 @@
 import errno
 from functools import partial
 
-from twisted.trial.unittest import SynchronousTestCase
-
 from bookkeeper_twisted.errors import StorageError
-from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition, LedgerRow
+from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
 
-from ..simulated_disk.sim_disk import Operation, SimDisk
+from ..simulated_disk.sim_disk import Operation
 from .entries import run
-from .ledger_storages import LogMarks, checkpoint, make_directories, open_storage, read, write
+from .ledger_storages import CheckpointCase, checkpoint, open_storage, read, write
 
 
-class UncommittedTests(SynchronousTestCase):
+class UncommittedTests(CheckpointCase):
     """Two directories; the index of the second one takes no commits at times."""
-
-    def setUp(self) -> None:
-        self.disk = make_directories(SimDisk())
-        self.log_marks = LogMarks()
-        self.storage = open_storage(self.disk, self.log_marks.persist)
-
-    def begin(self, number: int = 1) -> ICheckpoint:
-        begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
-        assert begun is not None
-        return begun
 
     def test_directories_beside_a_refusing_one(self) -> None:
         """An index that takes no rows holds up no other directory, and no log mark moves."""
