@@ -74,16 +74,6 @@ class WriteMode:
         if self.read_only and not (high_priority and self.high_priority):
             raise WriteOnReadOnlyBookieError(ledger_id)
 
-    def check_journal(self, ledger_id: int, journal: int) -> None:
-        """Raise an error if a journal takes no records.
-
-        :param ledger_id: id of the ledger, for the error.
-        :param journal: number of the journal to which the records of the ledger are written.
-        :raises WriteOnReadOnlyBookieError: the directory of the journal takes no writes.
-        """
-        if journal in self.refusing:
-            raise WriteOnReadOnlyBookieError(ledger_id)
-
 
 @implementer(IBookie)
 class Bookie:
@@ -262,10 +252,8 @@ class Bookie:
         # After a failure of the journal, the fence record may be lost, so the fence does not count as durable.
         if handle.row.fenced and not handle.commit.failed:
             return succeed(None)
-        try:
-            self._check_journal(ledger_id)
-        except BookKeeperError as error:
-            return fail(error)
+        if self._is_refused(ledger_id):
+            return fail(WriteOnReadOnlyBookieError(ledger_id))
         # Set the fence in memory before its record is durable, so that an add that arrives from now on is refused.
         records = self._adopt_key(handle, master_key)
         self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
@@ -307,14 +295,13 @@ class Bookie:
 
     def force(self, ledger_id: int) -> "Deferred[None]":
         self._metrics.force_ledger.value += 1
-        try:
-            self._check_journal(ledger_id)
-        except BookKeeperError as error:
-            return fail(error)
+        if self._is_refused(ledger_id):
+            return fail(WriteOnReadOnlyBookieError(ledger_id))
         return self._journal(self._handles.get(ledger_id), b"")
 
-    def _check_journal(self, ledger_id: int) -> None:
-        self.mode.check_journal(ledger_id, ledger_id % len(self._commits))
+    def _is_refused(self, ledger_id: int) -> bool:
+        """Test whether the journal of a ledger takes no records, because its directory takes no writes."""
+        return ledger_id % len(self._commits) in self.mode.refusing
 
     def _journal(self, handle: LedgerHandle, records: bytes) -> "Deferred[None]":
         result: Deferred[None] = Deferred()

@@ -277,12 +277,12 @@ class Engine:
         self.bookie.resume_adds()
         self.outbox.flush()
 
-    def disk_is_full(self, error: BaseException | None = None) -> None:
+    def disk_is_full(self, error: BaseException) -> None:
         """Make the bookie read-only until a checkpoint succeeds, because a disk has no space for replayed entries.
 
-        :param error: the error of the checkpoint; None if it is not known.
+        :param error: the error of the checkpoint.
         """
-        self._on_checkpoint(NO_SPACE if error is None else _reason([error]))
+        self._on_checkpoint(_reason([error]))
 
     def _not_checkpointed(self, errors: Sequence[BaseException]) -> None:
         """Refuse the waiting adds after a failed checkpoint, and report all disks that failed, or else are full.

@@ -207,7 +207,7 @@ PLANTS = (
     ),
     Plant(
         "after a start on a full disk, nobody learns which directory is on it", "bookie/engine.py",
-        "NO_SPACE if error is None else _reason([error])", "NO_SPACE", ["tests.bookie.lifecycle.test_service_disks"],
+        "_reason([error])", "NO_SPACE", ["tests.bookie.lifecycle.test_service_disks"],
         where="Engine.disk_is_full",
     ),
     Plant(

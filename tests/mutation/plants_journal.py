@@ -258,8 +258,9 @@ PLANTS = (
         _MONITOR, where="DiskMonitor._what_is_wrong",
     ),
     Plant(
-        "a fence ends a bookie whose journal takes no writes", "bookie/bookie.py", "journal in self.refusing", "False",
-        ["tests.bookie.test_bookie"], where="WriteMode.check_journal",
+        "a fence ends a bookie whose journal takes no writes", "bookie/bookie.py",
+        "ledger_id % len(self._commits) in self.mode.refusing", "False", ["tests.bookie.test_bookie"],
+        where="Bookie._is_refused",
     ),
     Plant(
         "nobody tells the bookie which journals take no writes", "bookie/lifecycle/service.py",

@@ -362,7 +362,7 @@ class BookieService(Service):
         mode = self.engine.bookie.mode
         self._registration = BookieRegistration(mode, self._registrations, self.bookie_id, self._reactor)
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
-        if self._store.no_space:
+        if self._store.shortage is not None:
             self.engine.disk_is_full(self._store.shortage)
         if config.persist_bookie_status_enabled:
             status = RememberedStatus(self._fs, directories, self._in_flush_thread, self._reactor.seconds)

@@ -63,17 +63,20 @@ class Store:
     """The open files of a bookie.
 
     :ivar n_replayed: number of entries that the last start replayed.
-    :ivar no_space: which ledger disk had no space for the replayed entries, which then are only in memory and in the
-        journals; empty if there was space.
-    :ivar shortage: the error that this disk gave; None if there was space.
+    :ivar shortage: the error of a ledger disk that had no space for the replayed entries, which then are only in memory
+        and in the journals; None if there was space.
     """
 
     journals: Sequence[IJournal]
     log_marks: Sequence[LogMark]
     storage: ILedgerStorage
     n_replayed: int = 0
-    no_space: str = ""
     shortage: StorageError | None = None
+
+    @property
+    def no_space(self) -> str:
+        """Return the text of :attr:`shortage`; empty if there was space."""
+        return described(self.shortage) if self.shortage is not None else ""
 
     def unwritten(self) -> list[tuple[int, int]]:
         """Return :attr:`.DirectoryStorage.unwritten` of each ledger directory; nothing for a storage without them."""
@@ -136,7 +139,6 @@ class Store:
         ends = [journal.durable for journal in self.journals]
         self.shortage = checkpoint_now(self.storage, ends)
         if self.shortage is not None:
-            self.no_space = described(self.shortage)
             return
         for journal, end in zip(self.journals, ends, strict=True):
             journal.release(end)

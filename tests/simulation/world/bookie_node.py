@@ -131,7 +131,7 @@ class BookieProcess:
         self._registration = BookieRegistration(
             engine.bookie.mode, self.driver.registration, node.bookie_id, self.clock
         )  # fmt: skip
-        if store.no_space:
+        if store.shortage is not None:
             engine.disk_is_full(store.shortage)
         engine.context.bookie = WitnessedBookie(
             engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages, node.copies
