@@ -159,7 +159,10 @@ class Engine:
         self.factory.metrics.watch_principals(KINDS, self._count_principals)
 
     def _slow(self, keeps_context: bool, clock: IReactorTime) -> SlowRequests:
-        slow = SlowRequests(clock, lambda ledger_id: self._commit_of(ledger_id).waits(), self._lacked_room)
+        slow = SlowRequests(
+            clock, lambda ledger_id: self._commit_of(ledger_id).waits(), self._lacked_room,
+            lambda: sum([commit.held_seconds for commit in self.commits]),
+        )  # fmt: skip
         slow.keeps_context = keeps_context
         return slow
 

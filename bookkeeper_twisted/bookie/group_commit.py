@@ -86,6 +86,7 @@ class GroupCommit:
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
     :ivar log_mark: the position up to which all records are synced and completed, so that the storage has them; the
         next checkpoint makes it the log mark of the journal.
+    :ivar held_seconds: for how many seconds in all the calls that began writes have held up the reactor thread.
     """
 
     _log = Logger()
@@ -99,6 +100,7 @@ class GroupCommit:
         self.journal = journal
         self.log_mark = journal.durable
         self.queued_bytes = 0
+        self.held_seconds = 0.0
         self.failed = False
         self._closed = False
         self._stopped = False
@@ -246,6 +248,7 @@ class GroupCommit:
             return False
         group = self._take_group()
         group.held, group.began, group.written = group.began - began, began, began
+        self.held_seconds += group.held
         if group.held > SLOW_BEGIN:
             self._accepted_slowly(group)
         written.addCallbacks(self._written, self._not_written, callbackArgs=(group,), errbackArgs=(group,))

@@ -56,6 +56,7 @@ class AtOnceTests(GroupCommitTestCase):
         self.end_turn()
         self.executor.drain()
         self.assertEqual(found, [{QUEUE: 0.0, SYNC: 0.0, HELD: 32.0, LOOP: 0.0}])
+        self.assertEqual(self.commit.held_seconds, 32.0)
         for records, seconds in ((b"b", 0.0), (b"c", BY_THREAD - 0.01), (b"d", 0.01)):
             self.clock.advance(seconds)
             self.append(records)

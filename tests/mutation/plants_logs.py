@@ -18,11 +18,17 @@ PLANTS = (
     ),
     Plant(
         "a stopped process counts as a busy one", "bookie/requests/loop_watch.py",
-        "self._worked() - self._worked_before < (now - due) / 2", "False", _SLOW_TESTS, where="LoopWatch._delay",
+        "self._worked() - self._worked_before < half", "False", _SLOW_TESTS, where="LoopWatch._delay",
     ),
     Plant(
         "CPU time from before the delay hides a stop", "bookie/requests/loop_watch.py",
-        "self._worked_before = self._worked()", "pass", _SLOW_TESTS, where="LoopWatch.start",
+        "self._worked_before, self._held_before = self._worked(), self._held()", "self._held_before = self._held()",
+        _SLOW_TESTS, where="LoopWatch.start",
+    ),
+    Plant(
+        "a freeze from before the delay hides a stop", "bookie/requests/loop_watch.py",
+        "self._worked_before, self._held_before = self._worked(), self._held()", "self._worked_before = self._worked()",
+        _SLOW_TESTS, where="LoopWatch.start",
     ),
     Plant(
         "a standstill is no line of the log", "bookie/requests/loop_watch.py",
@@ -30,7 +36,7 @@ PLANTS = (
     ),
     Plant(
         "clients are said to have waited though there was none", "bookie/requests/loop_watch.py",
-        "'the event loop answered nobody for {seconds:.1f} s, as it {why}'",
+        "'the event loop answered nobody for {seconds:.1f} s, as {what} {why}'",
         "'clients have waited for {seconds:.1f} s for the event loop, which {why}'", _SLOW_TESTS,
         where="LoopWatch._tick",
     ),
@@ -104,8 +110,13 @@ PLANTS = (
         "now - delay.end <= WINDOW", "True", ["tests.http.console.test_diagnosis"], where="bottleneck",
     ),
     Plant(
-        "a frozen file system of the journal passes for a stopped process", "bookie/requests/slow_requests.py",
-        "late - explained", "late", _SLOW_TESTS, where="SlowRequests.say",
+        "a frozen file system of the journal passes for a stopped process", "bookie/requests/loop_watch.py",
+        "self._held() - self._held_before >= half", "False", _SLOW_TESTS, where="LoopWatch._delay",
+    ),
+    Plant(
+        "the event loop is not told that a file system has held it up", "bookie/group_commit.py",
+        "self.held_seconds += group.held", "pass", ["tests.bookie.test_group_commit_at_once"],
+        where="GroupCommit._began_write",
     ),
     Plant(
         "a frozen file system of the journal passes for its queue", "bookie/group_commit.py",

@@ -1,4 +1,4 @@
-"""Notices when the event loop of the reactor is held up, and whether the process worked meanwhile or was stopped."""
+"""Notices when the event loop of the reactor is held up, and by what: by work, by a stop, or by the journal's disk."""
 
 import time
 from collections import deque
@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ...storage.files.proc_files import content_of
-from ..group_commit import LOOP
+from ..group_commit import HELD, LOOP
 
 STOPPED = "the event loop, which used no processor: it was stopped, or a system call did not return"
 
@@ -47,12 +47,14 @@ class LoopDelay(NamedTuple):
     """A time in which the reactor was held up.
 
     :ivar start, end: seconds of the reactor's clock.
-    :ivar is_stop: whether the process used CPU time, or waited for it, in less than half of this time.
+    :ivar cause: :data:`HELD` if the journal's file system held up the reactor for at least half of this time; else
+        :data:`STOPPED` if the process used CPU time, or waited for it, in less than half of this time; else
+        :data:`LOOP`.
     """
 
     start: float
     end: float
-    is_stop: bool
+    cause: str
 
 
 class LoopWatch:
@@ -64,17 +66,22 @@ class LoopWatch:
 
     :param clock: the reactor.
     :param worked: returns the CPU time that the process has used, and for which it has waited, in seconds.
+    :param held: returns for how many seconds the calls that begin writes of the journals have held up the reactor.
     :ivar long: the newest delays of at least :data:`LONG_DELAY`, in the order of their ends.
     """
 
     _log = Logger()
 
-    def __init__(self, clock: IReactorTime, worked: Callable[[], float] = processor_seconds) -> None:
+    def __init__(
+        self, clock: IReactorTime, worked: Callable[[], float] = processor_seconds,
+        held: Callable[[], float] = lambda: 0.0,
+    ) -> None:  # fmt: skip
         self._clock = clock
         self._worked = worked
+        self._held = held
         self._late: deque[LoopDelay] = deque(maxlen=_KEPT)
         self.long: deque[LoopDelay] = deque(maxlen=_KEPT)
-        self._worked_before, self._period = 0.0, PERIOD
+        self._worked_before, self._held_before, self._period = 0.0, 0.0, PERIOD
         self._call: IDelayedCall | None = None
 
     def start(self, period: float = PERIOD) -> None:
@@ -87,7 +94,7 @@ class LoopWatch:
             self._call = None
         if self._call is None:
             self._period = period
-            self._worked_before = self._worked()
+            self._worked_before, self._held_before = self._worked(), self._held()
             self._call = self._clock.callLater(period, self._tick)
 
     def stop(self) -> None:
@@ -107,9 +114,9 @@ class LoopWatch:
                 self.long.append(delay)
             if seconds >= STANDSTILL:
                 # say nothing of clients: perhaps there were none
-                text = "the event loop answered nobody for {seconds:.1f} s, as it {why}"
-                why = (STOPPED if delay.is_stop else LOOP).partition(", which ")[2]
-                self._log.warn(text, seconds=seconds, why=why)
+                text = "the event loop answered nobody for {seconds:.1f} s, as {what} {why}"
+                what, _, why = delay.cause.partition(", which ")
+                self._log.warn(text, seconds=seconds, what=what if delay.cause == HELD else "it", why=why)
         self._call = None
         self.start(self._period)
 
@@ -121,20 +128,23 @@ class LoopWatch:
         now, due = self._clock.seconds(), self._call.getTime()
         if now - due <= _TOLERANCE:
             return None
-        return LoopDelay(due, now, self._worked() - self._worked_before < (now - due) / 2)
+        half, cause = (now - due) / 2, LOOP
+        if self._held() - self._held_before >= half:
+            cause = HELD
+        elif self._worked() - self._worked_before < half:
+            cause = STOPPED
+        return LoopDelay(due, now, cause)
 
-    def late_since(self, began: float) -> tuple[float, float]:
+    def late_since(self, began: float) -> dict[str, float]:
         """Return for how many seconds the reactor was held up since ``began``, as far as the timer has noticed it.
 
         :param began: a time of the reactor's clock.
-        :returns: the seconds in all, and those of the delays in which the process used little CPU time.
+        :returns: the seconds by :attr:`LoopDelay.cause`.
         """
-        late = stopped = 0.0
+        late: dict[str, float] = {}
         present = self._delay()
         for delay in (*(() if present is None else (present,)), *reversed(self._late)):
             if delay.end <= began:
                 break
-            seconds = delay.end - max(delay.start, began)
-            late += seconds
-            stopped += seconds * delay.is_stop
-        return late, stopped
+            late[delay.cause] = late.get(delay.cause, 0.0) + delay.end - max(delay.start, began)
+        return late

@@ -10,9 +10,9 @@ from twisted.logger import Logger
 
 from ...instruments import Ring
 from ...protocol.peer_lines import PeerLines
-from ..group_commit import HELD, LOOP
+from ..group_commit import LOOP
 from ..interfaces import ReadTimes
-from .loop_watch import PERIOD, RARE_PERIOD, STOPPED, LoopDelay, LoopWatch
+from .loop_watch import PERIOD, RARE_PERIOD, LoopDelay, LoopWatch
 
 DISK = "a read of the disk"
 THREAD = "a free read thread"
@@ -96,6 +96,7 @@ class SlowRequests:
     :param waits: returns the causes for which an add has waited, and the seconds of each; called while the add is being
         completed.
     :param lacked_room: returns why adds have waited for room in the write cache or a journal's queue.
+    :param held: returns for how many seconds the calls that begin writes of the journals have held up the reactor.
     :ivar threshold: milliseconds from which a request is logged; infinite if no request is logged.
     :ivar keeps_context: whether the lines contain the ``requestContext`` of the requests, which is a set of key-value
         pairs that a client can send with a request.
@@ -106,7 +107,7 @@ class SlowRequests:
 
     def __init__(
         self, clock: IReactorTime, waits: Waits = lambda ledger_id: _NO_WAITS,
-        lacked_room: LackedRoom = lambda began, ended: "",
+        lacked_room: LackedRoom = lambda began, ended: "", held: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
         self.threshold = math.inf
         self.keeps_context = False
@@ -114,7 +115,7 @@ class SlowRequests:
         self._clock = clock
         self._waits = waits
         self._lacked_room = lacked_room
-        self._loop = LoopWatch(clock)
+        self._loop = LoopWatch(clock, held=held)
         self._lines = PeerLines(clock.seconds)
 
     def limit(self, millis: float) -> None:
@@ -132,7 +133,7 @@ class SlowRequests:
 
     def say(
         self, operation: str, peer: str, ledger_id: int, entry_id: int, count: int, millis: float, waited_for: str,
-        context: Mapping[str, str] | None = None, explained: float = 0.0,
+        context: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Log that a request took long; if too many lines were logged lately, only count the line as omitted.
 
@@ -144,14 +145,13 @@ class SlowRequests:
         :param waited_for: the reason for most of this time, as far as it is known.
         :param context: the key-value pairs (``requestContext``) in the request; of several requests, the pairs of the
             first.
-        :param explained: seconds for which the reactor was held up by the cause ``waited_for`` itself.
         """
         now = self._clock.seconds()
-        late, stopped = self._loop.late_since(now - millis / 1000)
-        if (late - explained) * 1000 > millis / 2:
-            # Blame the reactor, not ``waited_for``: the reactor was held up for most of the time, and meanwhile it
+        late = self._loop.late_since(now - millis / 1000)
+        if sum(late.values()) * 1000 > millis / 2:
+            # Blame what held up the reactor, not ``waited_for``: it was held up for most of the time, and meanwhile it
             # started no requests, and processed no results of disk reads.
-            waited_for = STOPPED if stopped > late / 2 else LOOP
+            waited_for = max(late, key=late.__getitem__)
         self.recent.append(SlowRequest(now, operation, peer, ledger_id, entry_id, count, millis, waited_for))
         template = (
             f"slow {operation} of {{peer}}: ledger {{ledger_id}}, entry {{entry_id}}, {{count}} in all, "
@@ -169,7 +169,7 @@ class SlowRequests:
 
     def held_up(self, seconds: float) -> float:
         """Return for how many of the last ``seconds`` the reactor was held up; 0 without a threshold."""
-        return self._loop.late_since(self._clock.seconds() - seconds)[0]
+        return sum(self._loop.late_since(self._clock.seconds() - seconds).values())
 
     def fields_of(self, context: Mapping[str, str] | None) -> dict[str, Any]:
         """Return the fields to add to a log line for the ``requestContext`` of a request.
@@ -199,6 +199,4 @@ class SlowRequests:
         began = self._clock.seconds() - millis / 1000
         name = self._lacked_room(began, began + rest) or LOOP
         waits[name] = waits.get(name, 0.0) + rest
-        longest = max(waits, key=waits.__getitem__)
-        explained = waits[HELD] if longest == HELD else 0.0
-        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, longest, context, explained)
+        self.say("ADD_ENTRY", peer, ledger_id, entry_id, count, millis, max(waits, key=waits.__getitem__), context)

@@ -182,8 +182,8 @@ def _of_longest(delays: Iterable[LoopDelay]) -> tuple[str, str]:
     """Return the cause of the longest of some delays of the event loop, and a text that says when it was."""
     delay = max(delays, key=lambda each: each.end - each.start)
     at, seconds = datetime.fromtimestamp(delay.end, UTC), delay.end - delay.start
-    cause, why = ("system", STOPPED) if delay.is_stop else ("processor", LOOP)
-    return cause, f"the {cause}: until {at:%H:%M:%S} UTC, for {seconds:.1f} s, clients waited for {why}"
+    cause = _CAUSES[delay.cause]
+    return cause, f"the {cause}: until {at:%H:%M:%S} UTC, for {seconds:.1f} s, clients waited for {delay.cause}"
 
 
 def _network(peer: PeerDelay | None) -> str:

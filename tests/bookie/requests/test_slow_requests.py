@@ -8,7 +8,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.group_commit import HELD, QUEUE, SYNC, CommitOptions
+from bookkeeper_twisted.bookie.group_commit import HELD, LOOP, QUEUE, SYNC, CommitOptions
 from bookkeeper_twisted.bookie.requests import loop_watch
 from bookkeeper_twisted.bookie.requests.loop_watch import (
     LONG_DELAY,
@@ -233,12 +233,13 @@ class SlowRequestTests(SynchronousTestCase):
         self.worked += 2.0
         clock.advance(2.0)  # a busy loop: the timer is 1.95 s late
         clock.advance(3.0)
-        self.assertEqual(watch.late_since(began), (1.95 + 2.95, 2.95))
-        self.assertEqual(watch.late_since(began + 2.0), (2.95, 2.95))
+        self.assertEqual(watch.late_since(began), {LOOP: 1.95, STOPPED: 2.95})
+        self.assertEqual(watch.late_since(began + 2.0), {STOPPED: 2.95})
         clock.rightNow += 1.05  # the timer is due, and was not called yet
-        self.assertEqual([round(each, 6) for each in watch.late_since(clock.seconds() - 1.0)], [1.0, 1.0])
-        self.worked += 1.0
-        self.assertEqual([round(each, 6) for each in watch.late_since(clock.seconds() - 1.0)], [1.0, 0.0])
+        for worked, cause in ((0.0, STOPPED), (1.0, LOOP)):
+            self.worked += worked
+            (found,) = watch.late_since(clock.seconds() - 1.0).items()
+            self.assertEqual((found[0], round(found[1], 6)), (cause, 1.0))
         watch.stop()
 
     def test_clock_step(self) -> None:
@@ -250,23 +251,25 @@ class SlowRequestTests(SynchronousTestCase):
         clock.rightNow += 7200.0
         call.reset(PERIOD)
         clock.advance(PERIOD)
-        self.assertEqual((watch.late_since(0.0), list(watch.long)), ((0.0, 0.0), []))
+        self.assertEqual((watch.late_since(0.0), list(watch.long)), ({}, []))
 
     def test_standstill(self) -> None:
         """A delay of some seconds is a line of the log, which does not say that clients waited, as nobody knows whether
         there were any; a shorter one is none."""
-        for worked, why in (
-            (0.0, "used no processor: it was stopped, or a system call did not return"),
-            (1.0, "was busy, or waited for a processor"),
+        for worked, held, why in (
+            (0.0, 0.4, "it used no processor: it was stopped, or a system call did not return"),
+            (1.0, 0.4, "it was busy, or waited for a processor"),
+            (0.0, 0.6, "the journal's file system held up the write"),
         ):  # fmt: skip
             clock = Clock()
-            watch = LoopWatch(clock, lambda clock=clock, worked=worked: worked * clock.seconds())  # type: ignore[misc]
+            shares = [lambda clock=clock, share=share: share * clock.seconds() for share in (worked, held)]
+            watch = LoopWatch(clock, *shares)
             watch.start()
             self.addCleanup(watch.stop)
             with capturedLogs() as events:
                 for seconds in (LONG_DELAY, STANDSTILL + 31.5):
                     clock.advance(PERIOD + seconds)
-            text = f"the event loop answered nobody for 36.5 s, as it {why}"
+            text = f"the event loop answered nobody for 36.5 s, as {why}"
             self.assertEqual([formatEvent(each) for each in events], [text])
 
     def test_waiting_for_a_processor(self) -> None:
@@ -290,14 +293,17 @@ class SlowRequestTests(SynchronousTestCase):
         self.assertIn("for the event loop, which was busy", line)
 
     def test_frozen_file_system(self) -> None:
-        """An add is slow because of the journal's file system, if that has held up the event loop itself."""
-        slow = self.rig.engine.context.slow
-        for waits, reason in (({HELD: 2.0}, HELD), ({HELD: 0.5, SYNC: 1.5}, STOPPED), ({SYNC: 2.0}, STOPPED)):
-            self.patch(slow, "_waits", lambda ledger_id, waits=waits: waits)
+        """An add is slow because of the journal's file system, if that has held up the event loop itself; and that is
+        the reason for the delay, whether or not a request was slow."""
+        slow, (commit, *_) = self.rig.engine.context.slow, self.rig.engine.commits
+        for held, reason in ((1.5, HELD), (0.5, STOPPED), (0.0, STOPPED)):
+            self.patch(slow, "_waits", lambda ledger_id, held=held: {HELD: held, SYNC: 2.0 - held})
             self.peer.send(adds(run(7, len(slow.recent.after(0)))))
+            commit.held_seconds += held
             self.rig.clock.advance(2.0)
             self.rig.drain()
             self.assertEqual(slow.recent.after(0)[-1].waited_for, reason)
+            self.assertEqual(slow.long_delays[-1].cause, reason)
             self.turns(3.0)
 
     def test_long_delays(self) -> None:

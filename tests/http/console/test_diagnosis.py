@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, EntryLogSpace
-from bookkeeper_twisted.bookie.group_commit import LOOP, QUEUE, SYNC
+from bookkeeper_twisted.bookie.group_commit import HELD, LOOP, QUEUE, SYNC
 from bookkeeper_twisted.bookie.lifecycle.disk_history import STEP, DiskHistory
 from bookkeeper_twisted.bookie.requests.loop_watch import STOPPED, LoopDelay
 from bookkeeper_twisted.bookie.requests.slow_requests import (
@@ -100,12 +100,13 @@ class BottleneckTests(SynchronousTestCase):
 
     def test_held_up(self) -> None:
         """A stop of the process is the cause if no request is slow: by the bookie's clock, what arrived then is not."""
-        old, busy = LoopDelay(NOW - WINDOW - 5, NOW - WINDOW - 1, True), LoopDelay(NOW - 9, NOW - 7, False)
-        stop = LoopDelay(NOW - 5, NOW - 1.8, True)
+        old, busy = LoopDelay(NOW - WINDOW - 5, NOW - WINDOW - 1, STOPPED), LoopDelay(NOW - 9, NOW - 7, LOOP)
+        stop, held = LoopDelay(NOW - 5, NOW - 1.8, STOPPED), LoopDelay(NOW - 6, NOW - 2, HELD)
         for delays, cause, said in (
             ([old], "none", "nothing in this bookie: "),
             ([old, busy], "processor", f"until 00:26:33 UTC, for 2.0 s, clients waited for {LOOP}"),
             ([busy, stop], "system", f"until 00:26:38 UTC, for 3.2 s, clients waited for {STOPPED}"),
+            ([stop, held], "disk", f"until 00:26:38 UTC, for 4.0 s, clients waited for {HELD}"),
         ):
             found = bottleneck((), (), NOW, "200", PeerDelay("c:1", 0.0, 0.2) if cause != "none" else None, (), delays)
             self.assertEqual(found.cause, cause)
