@@ -134,10 +134,6 @@ PLANTS = (
         "self._states.clear()", "pass", _SURVEYED, where="ClusterParts._forget",
     ),
     Plant(
-        "disks are those of hours ago", _CLUSTER,
-        "self._surveyed = None", "pass", _SURVEYED, where="ClusterParts._forget",
-    ),
-    Plant(
         "what a new ledger needs is as old as some samples take", _CLUSTER,
         "not 0 <= self._sampled - self._surveyed < SURVEY_SECONDS", "False", _SURVEYED, where="ClusterParts._bookies",
     ),

@@ -210,7 +210,6 @@ class ClusterParts:
         if now - self._sampled > SEEN_SECONDS:
             self._states.clear()
             self._away = self._unneeded = frozenset()
-            self._surveyed = None
         self._sampled = now
 
     def _note(self, states: Mapping[str, str]) -> None:
