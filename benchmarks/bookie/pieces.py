@@ -11,8 +11,6 @@ the bytes, has the kernel write them, and sends a reply.  What it needs is the l
 
 import argparse
 import json
-import mmap
-import os
 import select
 import socket
 import struct
@@ -34,8 +32,8 @@ from zope.interface import implementer
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.embedding.production import make_bookie
-from bookkeeper_twisted.storage.files.kernel_context import KernelContext, address_of
 
+from ..shared.bare_file import BareFile
 from ..shared.generator import FIRST_ID, add_frames
 from ..shared.machine import Machine
 
@@ -43,10 +41,6 @@ _LEDGER = 1
 _WARM_UP = 300
 _WAIT = 0.05
 _LENGTH = struct.Struct(">I")
-_SECTOR = 512
-_MOST = 1 << 20
-_BLOCKS = 32 << 20
-_DURABLE = os.RWF_DSYNC | 8  # and RWF_NOWAIT
 _REPLY = _LENGTH.pack(24) + bytes(24)  # as long as that of V2
 PIECES = ("received to submitted", "completed to sent", "both", "whole process")
 
@@ -62,15 +56,7 @@ class BareServer(Protocol):
 
     def __init__(self, reactor: Any, folder: Path) -> None:
         self._reactor = reactor
-        self._kernel = KernelContext(1)
-        self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._buffer = mmap.mmap(-1, _MOST)
-        self._address = address_of(self._buffer)
-        self._file = os.open(folder / "bare", os.O_RDWR | os.O_CREAT | os.O_DIRECT)
-        self._offset = 0
-        for offset in range(0, _BLOCKS, _MOST):
-            os.pwrite(self._file, self._buffer, offset)
-        os.fsync(self._file)
+        self._file = BareFile(folder)
 
     def start(self) -> Deferred[None]:
         """Listen on the loopback interface."""
@@ -83,20 +69,15 @@ class BareServer(Protocol):
         self._socket = self.transport.getHandle()  # type: ignore[union-attr]
 
     def dataReceived(self, data: bytes) -> None:
-        self._buffer[: len(data)] = data
-        size = -(-len(data) // _SECTOR) * _SECTOR
-        self._kernel.begin_write(self._file, self._address, size, self._offset, _DURABLE, self._event)
-        self._offset = (self._offset + size) % (_BLOCKS - _MOST)
+        self._file.begin(data)
 
     def doRead(self) -> None:
         """Send the reply of the write that has ended."""
-        os.eventfd_read(self._event)
-        if self._kernel.ended_write() <= 0:
-            raise OSError("the write has failed")
+        self._file.end()
         self._socket.send(_REPLY)
 
     def fileno(self) -> int:
-        return self._event
+        return self._file.event
 
     def logPrefix(self) -> str:
         return "bare"
@@ -107,9 +88,7 @@ class BareServer(Protocol):
     def stop(self) -> Deferred[Any]:
         """Stop listening, and close the file."""
         self._reactor.removeReader(self)
-        self._kernel.close()
-        os.close(self._event)
-        os.close(self._file)
+        self._file.close()
         return maybeDeferred(self._listening.stopListening)
 
 

@@ -14,7 +14,7 @@ import attrs
 from ..shared.apache import NO_COLLECTION, ZooKeeper, java_client_command, start_apache
 from ..shared.certificates import make_files
 from ..shared.loads import Figures, Generator, Ledgers, measure
-from ..shared.processes import ROOT, Bookie, free_port, start_ours
+from ..shared.processes import ROOT, Bookie, free_port, launch, start_ours
 from ..shared.restarts import until_writable
 from ..shared.workloads import Workload
 from .raw_writes import raw_seconds
@@ -108,6 +108,7 @@ class Stage:
     def bookie(self, name: str, tls: bool = False) -> Bookie:
         """The standing bookie of that name; started and warmed at first use.
 
+        :param name: :data:`RAW`: a server of bare calls, which has nothing to warm.
         :param tls: one that offers TLS, and was warmed within it; :data:`PLAIN` is our own then.
         """
         key = OURS if name == PLAIN else name, tls
@@ -115,7 +116,7 @@ class Stage:
             place = self._place(*key)
             bookie = self._launch(place)
             self._standing[key] = place, bookie
-            for workload in _WARM:
+            for workload in _WARM if name != RAW else ():
                 self._warm(bookie, attrs.evolve(workload, tls=tls).scaled(self._scale))
         return self._standing[key][1]
 
@@ -132,7 +133,11 @@ class Stage:
         return Place(name, folder, root or self._zookeeper.new_cluster(self._folder), tls, port)
 
     def _launch(self, place: Place) -> Bookie:
-        """Starts a bookie and waits until it listens and is registered."""
+        """Starts a bookie, or what stands in its place, and waits until it listens and is registered."""
+        if place.name == RAW:
+            place.folder.mkdir()
+            command = [sys.executable, "-m", "benchmarks.compare.bare_server", str(place.port), str(place.folder)]
+            return launch(place.name, command, place.folder, place.port, lambda: True)
         settings = {
             "metadataServiceUri": self._zookeeper.server.uri(place.root), "zkTimeout": "10000",
             "httpServerEnabled": "false", **NO_COLLECTION, **(self._tls.settings() if place.tls else {}),

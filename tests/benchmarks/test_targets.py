@@ -26,7 +26,7 @@ class TargetTests(SynchronousTestCase):
     def test_against(self) -> None:
         """A workload runs on each configuration that a target of it names, once."""
         self.assertEqual(against("add-1K-1000-v2"), ["java"])
-        self.assertEqual(against("add-1K-1-v2"), ["tuned"])
+        self.assertEqual(against("add-1K-1-v2"), ["tuned", RAW])
         self.assertEqual(against("tls-batch-1K-x100"), ["java", PLAIN])
 
     def test_within_tls(self) -> None:
