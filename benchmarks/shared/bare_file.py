@@ -11,7 +11,6 @@ MOST = 4 << 20
 
 _BLOCKS = 32 << 20
 _SECTOR = 512
-_DURABLE = os.RWF_DSYNC | 8  # and RWF_NOWAIT
 
 
 class BareFile:
@@ -38,14 +37,14 @@ class BareFile:
         if self._offset + size > _BLOCKS:
             self._offset = 0
         self._buffer[: len(data)] = data
-        self._kernel.begin_write(self._file, self._address, size, self._offset, _DURABLE, self.event)
+        self._kernel.begin_write(self._file, self._address, size, self._offset, os.RWF_DSYNC, self.event)
         self._offset += size
 
     def end(self) -> None:
         """Take the result of the write that has ended."""
         os.eventfd_read(self.event)
-        if self._kernel.ended_write() <= 0:
-            raise OSError("the write has failed")
+        if (result := self._kernel.ended_write()) <= 0:
+            raise OSError(-result, "the write has failed")
 
     def close(self) -> None:
         """Close the file; no write is under way."""
