@@ -61,11 +61,12 @@ class Change:
 
 
 def changes(runs: Runs) -> list[Change]:
-    """The figures that have a target, of the workloads that another source tree was run with."""
+    """The figures that have targets, of the workloads that another source tree was run with."""
+    figures = dict.fromkeys((target.workload, target.figure) for target in TARGETS)
     return [
-        Change(target.workload, target.figure, *_medians(runs[target.workload], target.figure, OLD))
-        for target in TARGETS
-        if OLD in runs.get(target.workload, ())
+        Change(workload, figure, *_medians(runs[workload], figure, OLD))
+        for workload, figure in figures
+        if OLD in runs.get(workload, ())
     ]
 
 
@@ -106,7 +107,10 @@ def headlines(runs: Runs) -> dict[str, Headline]:
 
 def missed(found: Sequence[Row], headline: Mapping[str, Headline]) -> list[str]:
     """What was not met, in words."""
-    names = [f"{row.target.workload} {row.target.figure}" for row in found if not row.met]
+    names = [
+        f"{target.workload} {target.figure} beside {target.against}"
+        for target, is_met in ((row.target, row.met) for row in found) if not is_met
+    ]  # fmt: skip
     if headline and headline[OURS].factor < BATCH_FACTOR:
         names.append("bp62-headline factor")
     return names

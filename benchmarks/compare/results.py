@@ -57,7 +57,8 @@ def _head(facts: Sequence[Circumstances]) -> Iterator[str]:
     yield f"Our bookie and Apache's take turns, round by round; load by {first.generator} on the same cores."
     yield "Figures are medians over the rounds; a ratio is ours over Apache's within a round: median (least..most)."
     yield "Workloads named tls run within TLS, also beside our own bookie in clear (configuration plain)."
-    yield "Workloads named long also run beside the bare calls that write the same bytes (configuration raw)."
+    yield "The configuration raw is no bookie: for workloads named long, the bare calls that write the same bytes; for"
+    yield "others, a server that does nothing but receive, write durably, and send what is in its memory."
 
 
 def _table(found: Sequence[Row]) -> Iterator[str]:

@@ -7,6 +7,8 @@ from benchmarks.compare.targets import Target
 
 from .made_up import BESIDE_OLD, RUNS
 
+_CHEAP = [{"p50_ms": 0.1}] * 3
+
 
 class ComparisonTests(SynchronousTestCase):
     """Invented figures of a comparison."""
@@ -29,6 +31,15 @@ class ComparisonTests(SynchronousTestCase):
         self.assertEqual(changes(BESIDE_OLD)[0], Change("add-1K-1000-v2", "rate", 300, 200, 1.5, 0.5, 2))
         self.assertEqual(rows(BESIDE_OLD), rows(RUNS)[:3])
 
+    def test_once(self) -> None:
+        """A figure with several targets has one row beside the other tree; each target that was missed is named."""
+        (rounds,) = BESIDE_OLD.values()
+        runs = {"add-1K-1-v2": {"ours": rounds["ours"], "old": rounds["old"], "tuned": _CHEAP, "raw": _CHEAP}}
+        self.assertEqual([(each.workload, each.figure) for each in changes(runs)], [("add-1K-1-v2", "p50_ms")])
+        self.assertEqual(
+            missed(rows(runs), {}), ["add-1K-1-v2 p50_ms beside tuned", "add-1K-1-v2 p50_ms beside raw"]
+        )
+
     def test_headline(self) -> None:
         """BP-62's table has both bookies, and the factor of batches over single reads."""
         found = headlines(RUNS)
@@ -40,4 +51,5 @@ class ComparisonTests(SynchronousTestCase):
 
     def test_missed(self) -> None:
         """What costs more than it may is named, and so is a factor that is too small."""
-        self.assertEqual(missed(rows(RUNS), headlines(RUNS)), ["add-1K-1000-v2 cpu", "bp62-headline factor"])
+        expected = ["add-1K-1000-v2 cpu beside java", "bp62-headline factor"]
+        self.assertEqual(missed(rows(RUNS), headlines(RUNS)), expected)
