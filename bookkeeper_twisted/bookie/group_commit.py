@@ -86,7 +86,8 @@ class GroupCommit:
     :param on_failure: called once, with the first failure; after that, no record is acknowledged any more.
     :ivar log_mark: the position up to which all records are synced and completed, so that the storage has them; the
         next checkpoint makes it the log mark of the journal.
-    :ivar held_seconds: for how many seconds in all the calls that began writes have held up the reactor thread.
+    :ivar held_seconds: for how many seconds in all the file system has held up the reactor thread as writes began; the
+        calls that took the usual time do not count.
     """
 
     _log = Logger()
@@ -248,13 +249,13 @@ class GroupCommit:
             return False
         group = self._take_group()
         group.held, group.began, group.written = group.began - began, began, began
-        self.held_seconds += group.held
         if group.held > SLOW_BEGIN:
             self._accepted_slowly(group)
         written.addCallbacks(self._written, self._not_written, callbackArgs=(group,), errbackArgs=(group,))
         return True
 
     def _accepted_slowly(self, group: CommitGroup) -> None:
+        self.held_seconds += group.held
         self._by_thread_until = group.began + group.held + BY_THREAD
         self._log.warn(
             "{thread}: its file system held up the reactor thread for {seconds:.1f} s as a write began; the journal "

@@ -72,6 +72,7 @@ class AtOnceTests(GroupCommitTestCase):
             self.end_turn()
             self.executor.drain()
         self.assertEqual(self.journal.calls, [("begun", b"a"), ("begun", b"b")])
+        self.assertEqual(self.commit.held_seconds, 0.0)
 
     def test_turn(self) -> None:
         """What arrives in one turn of the reactor is one group, which is begun at the end of this turn."""

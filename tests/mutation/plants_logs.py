@@ -116,7 +116,7 @@ PLANTS = (
     Plant(
         "the event loop is not told that a file system has held it up", "bookie/group_commit.py",
         "self.held_seconds += group.held", "pass", ["tests.bookie.test_group_commit_at_once"],
-        where="GroupCommit._began_write",
+        where="GroupCommit._accepted_slowly",
     ),
     Plant(
         "a frozen file system of the journal passes for its queue", "bookie/group_commit.py",
