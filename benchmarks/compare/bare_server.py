@@ -1,10 +1,9 @@
 """A server in a bookie's place that does only what no bookie can leave out, on bare sockets and bare system calls.
 
-It speaks so much of V2 as the generators use: adds, all of one size, are received, written by one durable write of the
-kernel's asynchronous I/O for all that came meanwhile, and acknowledged; reads of entries that follow each other are
-answered from memory.  It has no ledgers, no limits, no checks, and forgets all when it ends.  What it reaches is the
-limit for a bookie of one thread of Python on this machine; it runs as ``python -m benchmarks.compare.bare_server PORT
-FOLDER`` until it is terminated.
+It understands the V2 requests that the load generators send.  Adds of one size are acknowledged when one write of the
+kernel's asynchronous I/O has made all of them durable that arrived during the write before.  Reads are answered from
+memory.  It checks nothing, limits nothing, and keeps nothing when it ends.  No bookie in one thread of Python can be
+faster on the same machine.  ``python -m benchmarks.compare.bare_server PORT FOLDER`` runs it until it is terminated.
 """
 
 import select
@@ -46,7 +45,7 @@ class Ledger:
         self._stride = _LENGTH.size + length
         self._replies += b"".join([head + entry[: _IDS.size] + entry for entry in entries])
 
-    def replies(self, first: int, count: int) -> bytes | memoryview:
+    def replies(self, first: int, count: int) -> memoryview:
         """The replies to reads of consecutive entries."""
         at = (first - self._first) * self._stride
         return memoryview(self._replies)[at : at + count * self._stride]
@@ -63,7 +62,7 @@ class BareConnection:
         self._rest = b""
         self._unsent = b""
 
-    def ready(self, events: int) -> None:
+    def ready(self) -> None:
         """Send what could not be sent before, and receive."""
         if self._unsent:
             self.send(b"")
@@ -85,9 +84,9 @@ class BareConnection:
             if frames[5] == V2Op.ADD:
                 self._server.add(self, frames, stride)
             else:
-                self._read(frames, count)
+                self._read(frames)
 
-    def _read(self, frames: bytes, count: int) -> None:
+    def _read(self, frames: bytes) -> None:
         at = 0
         while at < len(frames):
             ledger_id, first = _IDS.unpack_from(frames, at + 8)
@@ -101,14 +100,16 @@ class BareConnection:
 
     def send(self, data: bytes | memoryview) -> None:
         """Send what the socket takes, and the rest when it takes more."""
-        if self._unsent:
+        waited = bool(self._unsent)
+        if waited:
             data = self._unsent + bytes(data)
         try:
             sent = self._peer.send(data)
         except BlockingIOError:
             sent = 0
         self._unsent = bytes(data[sent:])
-        self._server.watch(self._peer, bool(self._unsent))
+        if waited is not bool(self._unsent):
+            self._server.watch(self._peer, not waited)
 
 
 class BareServer:
@@ -122,21 +123,20 @@ class BareServer:
         self._file = BareFile(folder)
         self._listening = socket.create_server(("127.0.0.1", port))
         self._poll = select.epoll()
-        self._called: dict[int, Callable[[int], None]] = {}
+        self._called: dict[int, Callable[[], None]] = {}
         self._waiting: list[tuple[BareConnection, bytes, int]] = []
         self._written: list[tuple[BareConnection, bytes, int]] = []
         for descriptor, call in ((self._listening.fileno(), self._accept), (self._file.event, self._acknowledge)):
             self._called[descriptor] = call
             self._poll.register(descriptor, select.EPOLLIN)
-        self._writing = set[int]()
 
     def run(self) -> None:
         """Serve until the process ends."""
         while True:
-            for descriptor, events in self._poll.poll():
-                self._called[descriptor](events)
+            for descriptor, _ in self._poll.poll():
+                self._called[descriptor]()
 
-    def _accept(self, events: int) -> None:
+    def _accept(self) -> None:
         peer, _ = self._listening.accept()
         self._called[peer.fileno()] = BareConnection(peer, self).ready
         self._poll.register(peer, select.EPOLLIN)
@@ -144,15 +144,11 @@ class BareServer:
     def forget(self, peer: socket.socket) -> None:
         """Close a connection."""
         del self._called[peer.fileno()]
-        self._writing.discard(peer.fileno())
         peer.close()
 
     def watch(self, peer: socket.socket, writing: bool) -> None:
         """Call the connection when its socket takes bytes, or else when it has some."""
-        number = peer.fileno()
-        if writing is not (number in self._writing):
-            self._poll.modify(number, select.EPOLLOUT if writing else select.EPOLLIN)
-            (self._writing.add if writing else self._writing.discard)(number)
+        self._poll.modify(peer, select.EPOLLOUT if writing else select.EPOLLIN)
 
     def add(self, connection: BareConnection, frames: bytes, stride: int) -> None:
         """Write adds; with the next write, if one is under way."""
@@ -165,7 +161,7 @@ class BareServer:
         if self._written:
             self._file.begin(b"".join([frames for _, frames, _ in self._written]))
 
-    def _acknowledge(self, events: int) -> None:
+    def _acknowledge(self) -> None:
         self._file.end()
         done, self._written = self._written, []
         self._write()

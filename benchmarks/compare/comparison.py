@@ -108,9 +108,8 @@ def headlines(runs: Runs) -> dict[str, Headline]:
 def missed(found: Sequence[Row], headline: Mapping[str, Headline]) -> list[str]:
     """What was not met, in words."""
     names = [
-        f"{target.workload} {target.figure} beside {target.against}"
-        for target, is_met in ((row.target, row.met) for row in found) if not is_met
-    ]  # fmt: skip
+        f"{row.target.workload} {row.target.figure} beside {row.target.against}" for row in found if not row.met
+    ]
     if headline and headline[OURS].factor < BATCH_FACTOR:
         names.append("bp62-headline factor")
     return names
