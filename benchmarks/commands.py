@@ -34,6 +34,7 @@ COMMANDS = {
     "scrapes": Command("bookie.scrapes", "what scrapes of /metrics and viewers of the console cost adds", "2 min"),
     "console": Command("console.console", "the console of a thousand bookies: browser and server", "12 min"),
     "pieces": Command("bookie.pieces", "what a lone add costs, by the halves of its way", "10 s"),
+    "records": Command("bookie.records", "what TLS costs for a MB, beside the bare call", "10 s"),
     "copies": Command("bookie.copies", "how often the bytes of an add are copied", "2 min"),
     "exchange": Command("bookie.exchange", "an index exchanged with Apache's bookie", "2 min"),
     "compaction": Command("compaction.compaction", "what compaction costs and wins, and its limits", "10 min"),

@@ -171,8 +171,9 @@ class RecordConnection(SSL.Connection):
         encrypted: list[Piece] = []
         waiting = 0
         for piece in _long(pieces):
+            whole = memoryview(piece)  # its slices are not copies
             for at in range(0, len(piece), GROUP):
-                part = piece[at : at + GROUP] if len(piece) > GROUP else piece
+                part = whole[at : at + GROUP]
                 if waiting + len(part) > GROUP:
                     encrypted.append(self.take())
                     waiting = 0
