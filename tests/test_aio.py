@@ -88,7 +88,7 @@ class ReactorTests(SynchronousTestCase):
         uri = f"sqlite:///{self.mktemp()}"
 
         async def initialize(reactor: Any) -> None:
-            async with cluster_admin(reactor, uri, create=True) as admin:
+            async with cluster_admin(reactor, uri, ClientConfig(), create=True) as admin:
                 await admin.initialize()
 
         async def run() -> Any:

@@ -186,6 +186,17 @@ class AccessControl:
         :param count: the number of requests.
         """
         self._metrics.refused[action.value].value += count
+        self.refused_before(principal, address, action, ledger_id, count)
+
+    def refused_before(
+        self, principal: Principal, address: str, action: Permission, ledger_id: int | None, count: int = 1
+    ) -> None:
+        """Record requests in the audit log that were refused before the authorizer was asked.
+
+        :param address: address of the peer.
+        :param ledger_id: id of the ledger of one of the requests; None if the requests are about no ledger.
+        :param count: the number of requests.
+        """
         if self._audit is not None:
             self._audit.refused(principal, address, action, ledger_id, count)
 

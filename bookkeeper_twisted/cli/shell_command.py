@@ -3,15 +3,16 @@
 import math
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
 import attrs
 
 from ..arguments import decimal_number, whole_number
-from ..client.admin import BookKeeperAdmin
+from ..client.admin import BookKeeperAdmin, cluster_admin
 from ..config.bookie import BookieConfig
 from ..config.client import ClientConfig
+from ..metadata.interfaces import IClusterAdmin
 from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.interfaces import OpenKeyValues
 from ..storage.inspection import OpenIndex
@@ -229,6 +230,13 @@ class ShellContext:
         """
         if self.json:
             raise OperandError(f"-json {reason}")
+
+    def cluster_admin(self, create: bool = False) -> AbstractAsyncContextManager[IClusterAdmin]:
+        """Connect to the metadata of the cluster, also if the cluster does not exist, until the block ends.
+
+        :param create: whether to make an embedded store that does not exist.
+        """
+        return cluster_admin(self.world.reactor, self.config.metadata_service_uri, self.config, create)
 
     async def admin(
         self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None

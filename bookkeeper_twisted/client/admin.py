@@ -74,16 +74,16 @@ class LedgerReport:
 
 @asynccontextmanager
 async def cluster_admin(
-    reactor: Any, uri: str, config: MetadataConfig | None = None, create: bool = False
+    reactor: Any, uri: str, config: MetadataConfig, create: bool = False
 ) -> AsyncIterator[IClusterAdmin]:
     """Connect an administrator to the cluster that ``uri`` names, until the ``async with`` block ends.
 
-    :param config: the configuration of a client or of a bookie.
+    :param config: the configuration of a client or of a bookie; it says how to connect to the metadata store.
     :param create: whether to make an embedded store that does not exist.
     :raises bookkeeper_twisted.errors.NotInitializedError: an embedded store does not exist, and ``create`` is False.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
     """
-    options = attrs.evolve(options_of(config or ClientConfig()), create=create)
+    options = attrs.evolve(options_of(config), create=create)
     admin = create_cluster_admin(reactor, uri, options)
     try:
         await admin.open()

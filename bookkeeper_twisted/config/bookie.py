@@ -80,7 +80,8 @@ class BookieConfig(HttpConfig):
         java="none",
     )  # fmt: skip
     max_connections: int = setting(
-        "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
+        "maxConnections", 10000, integer(1),
+        "connections served at a time; beyond that one that is not let in, or else the idlest, goes for a new one",
         java="none",
     )  # fmt: skip
     max_connections_per_address: int = setting(

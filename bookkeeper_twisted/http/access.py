@@ -133,7 +133,7 @@ class AccessGuard:
             method = request.method.decode("ascii", "replace")
             self._lines.log(
                 self._log.info, "{asked} of {peer} was refused: {reason}", peer_name(request.getClientAddress()),
-                asked=f"{method[:_SHOWN]} /{path[:_SHOWN]}", reason=refusal.reason,
+                cause=refusal.reason, asked=f"{method[:_SHOWN]} /{path[:_SHOWN]}", reason=refusal.reason,
             )  # fmt: skip
         return refusal
 

@@ -29,7 +29,7 @@ from ..model import MAX_ENTRY_ID
 from ..protocol.peer_lines import peer_name
 from ..security.principals import NOBODY, Principal
 from .channel import BoundedSite
-from .principals import principal_of
+from .principals import principal_of, shown_name
 from .routes import ANY_METHOD, Parameter, Route, handlers_of
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
@@ -283,8 +283,7 @@ class ApiPage(Resource):
         route = self._route_of(request.method)
         if route is not None:
             handler = partial(_if_sensible, handler, route)
-        action = self._action or _CHANGING.get(request.method)
-        access = request.site.access() if isinstance(request.site, BoundedSite) else None
+        action, access = self.action_of(request.method), _access_of(request)
         if access is not None and action is not None:
             handler = partial(_if_permitted, handler, access, action)
         try:
@@ -297,6 +296,10 @@ class ApiPage(Resource):
             answering.addCallback(self._say, request, asked)
         answering.addErrback(self._failed).addCallback(send_answer, request)
         return NOT_DONE_YET
+
+    def action_of(self, method: bytes) -> Permission | None:
+        """Return the permission that a request with this ``method`` needs; None if it needs none."""
+        return self._action or _CHANGING.get(method)
 
     def _route_of(self, method: bytes) -> Route | None:
         name = "GET" if method == b"HEAD" else method.decode("ascii", "replace")
@@ -357,10 +360,36 @@ async def _if_sensible(handler: Handler, route: Route, request: ApiRequest) -> A
 
 async def _if_permitted(handler: Handler, access: AccessControl, action: Permission, request: ApiRequest) -> Answer:
     """Call the handler of a request if the authorizer permits the action to the principal; else answer with 403."""
-    ledger_id = request.number("ledger_id", -1) if action in _OF_LEDGERS else None
-    if await access.permits(request.principal, request.peer, action, ledger_id):
+    if await access.permits(request.principal, request.peer, action, _ledger_of(request, action)):
         return await handler(request)
-    return Answer(f"Forbidden\nThe rules do not allow {action.value} to {request.principal.name or 'nobody'}", 403)
+    who = shown_name(request.principal) or "nobody"
+    return json_answer({"reason": f"the rules do not allow {action.value} to {who}"}, 403)
+
+
+def _access_of(request: Request) -> AccessControl | None:
+    return request.site.access() if isinstance(request.site, BoundedSite) else None
+
+
+def _ledger_of(request: ApiRequest, action: Permission) -> int | None:
+    """Return the id of the ledger that the action of a request is about; None if it is about no ledger."""
+    return request.number("ledger_id", -1) if action in _OF_LEDGERS else None
+
+
+def record_refusal(request: Request, page: IResource | None) -> None:
+    """Record in the audit log a ``request`` that was refused before its page was asked, because of its credentials.
+
+    :param page: the page of the request; None if there is no such page.
+    """
+    access = _access_of(request)
+    if access is None:
+        return
+    needed = page.action_of(request.method) if isinstance(page, ApiPage) else _CHANGING.get(request.method)
+    action = needed or Permission.ADMIN_GET
+    try:
+        ledger_id = _ledger_of(api_request_of(request), action)
+    except IncorrectParameterError:
+        ledger_id = None  # whatever it asked for, it was refused
+    access.refused_before(principal_of(request), peer_name(request.getClientAddress()), action, ledger_id)
 
 
 def send_answer(answer: Answer, request: Request) -> None:

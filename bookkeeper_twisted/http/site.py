@@ -12,7 +12,7 @@ from ..bookie.admin import IBookieAdmin
 from ..limits.adaptive import ISpeedLimits
 from ..metrics import pieces, process_registry
 from .access import AccessGuard
-from .api import Answer, ApiRequest, begin_answer, pages_of
+from .api import Answer, ApiRequest, begin_answer, pages_of, record_refusal
 from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
 from .bookie_api import HEARTBEAT, BookieApi, CheckSanity
@@ -74,9 +74,10 @@ class _Paths(Resource):
     def render(self, request: Request) -> object:
         path = request.path.decode("ascii", "replace").strip("/")
         refusal = None if self._guard is None else self._guard.check(request, path)
-        if refusal is not None:
-            return begin_answer(request, refusal.answer(request))
         page = self._pages.get(path)
+        if refusal is not None:
+            record_refusal(request, page)
+            return begin_answer(request, refusal.answer(request))
         return begin_answer(request, _NO_PAGE) if page is None else page.render(request)
 
 

@@ -10,7 +10,7 @@ a slow bookie; Spark tasks, which use blocking sockets; and the repair of replic
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import cast
 
@@ -23,6 +23,7 @@ from ..errors import (
     ERROR_OF_STATUS,
     BookieError,
     BookieHandleNotAvailableError,
+    BookieIOError,
     ClientClosedError,
     DigestMatchError,
     NoSuchEntryError,
@@ -35,6 +36,12 @@ from .entry_batch import verified_prefix
 
 NO_ENTRY = (NoSuchEntryError, NoSuchLedgerError)
 """Errors with which a bookie answers that it does not have an entry; no other error means that."""
+
+NO_COPY = (*NO_ENTRY, DigestMatchError, BookieIOError)
+"""Errors that show that a bookie has no undamaged copy of an entry.
+
+After any other error, for example after a refused authentication, the bookie may have one.
+"""
 
 FIRST_GUESS = 4 << 10
 """The assumed size of an entry in bytes before any entry has been read."""
@@ -94,6 +101,10 @@ def usual_size_of(metadata: LedgerMetadata) -> UsualSize:
     return UsualSize(ENTRY_OVERHEAD + metadata.length // count if metadata.closed and count else 0)
 
 
+Choose = Callable[[Iterable[Exception]], Exception]
+"""A function that chooses one of the errors with which bookies failed to return an entry."""
+
+
 def most_telling(errors: Iterable[Exception]) -> Exception:
     """Return the error to raise after all bookies of the write set failed to return an entry.
 
@@ -113,6 +124,21 @@ def most_telling(errors: Iterable[Exception]) -> Exception:
     return errors[-1]
 
 
+def least_certain(errors: Iterable[Exception]) -> Exception:
+    """Return the error that decides whether an entry is lost, after all bookies failed to return it.
+
+    The entry is lost only if the result is one of :data:`NO_COPY`: then no bookie that can be reached has an undamaged
+    copy.
+
+    :param errors: the error of each bookie, at least one.
+    :returns: an error of a bookie that was reached and may have an undamaged copy, for example because it refuses to
+        answer; if there is none, :func:`most_telling` of all errors.
+    """
+    errors = list(errors)
+    unclear = [error for error in errors if not isinstance(error, (*NO_COPY, BookieHandleNotAvailableError))]
+    return unclear[0] if unclear else most_telling(errors)
+
+
 def with_bookie(error: Exception, bookie_id: str) -> str:
     """Return the text of an ``error`` with which a request to the bookie ``bookie_id`` has failed.
 
@@ -123,15 +149,18 @@ def with_bookie(error: Exception, bookie_id: str) -> str:
     return text if is_named else f"bookie {bookie_id}: {text}"
 
 
-def failed_request(errors: Mapping[str, Exception], ledger_id: int, entry_id: int = -1) -> Exception:
-    """Return :func:`most_telling` of some errors, with a text that names the ledger, the entry and the bookies asked.
+def failed_request(
+    errors: Mapping[str, Exception], ledger_id: int, entry_id: int = -1, choose: Choose = most_telling
+) -> Exception:
+    """Return one of some errors, with a text that names the ledger, the entry and the bookies asked.
 
     :param errors: the error of each bookie that was asked, by bookie id, at least one.
     :param ledger_id: the requested ledger.
     :param entry_id: the first requested entry that no bookie returned; -1 if no entry was requested.
+    :param choose: chooses the error.
     :returns: an error of the same class; ClientClosedError, which no bookie has caused, is not changed.
     """
-    error = most_telling(errors.values())
+    error = choose(errors.values())
     if isinstance(error, ClientClosedError):
         return error
     bookie_id = next(bookie_id for bookie_id, each in errors.items() if each is error)
@@ -284,16 +313,17 @@ class SingleReads:
     def _failed(self, entry_id: int, bookie_id: str, error: Exception) -> None:
         self.errors.setdefault(entry_id, {})[bookie_id] = error
 
-    def run(self) -> EntryRun:
+    def run(self, choose: Choose = most_telling) -> EntryRun:
         """Return the verified entries before the first missing one, as a run (consecutive entries).
 
-        :raises Exception: the first entry is missing; :func:`failed_request` chooses the error.
+        :param choose: chooses the error to raise from those of the bookies.
+        :raises Exception: the first entry is missing; see :func:`failed_request`.
         """
         if self._run is not None:
             return self._run
         first = self.wanted[0]
         if first not in self.stored:
-            raise failed_request(self.errors[first], self._ledger_id, first)
+            raise failed_request(self.errors[first], self._ledger_id, first, choose)
         return self._run_of([self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self.wanted)])
 
     def _run_of(self, stored: Sequence[bytes]) -> EntryRun:

@@ -4,6 +4,7 @@ from typing import Any
 
 from bookkeeper_twisted.client.admin import BookKeeperAdmin, DiskSpace, cluster_admin
 from bookkeeper_twisted.codec.metadata_formats import Cookie
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import (
     ClientClosedError,
     CookieExistsError,
@@ -214,7 +215,7 @@ class ClusterTests(ClusterCase):
         """The object is connected in the context; formatting gives a new instance id."""
 
         async def work() -> tuple[str, str]:
-            async with cluster_admin(self.clock, "memory:test_admin") as admin:
+            async with cluster_admin(self.clock, "memory:test_admin", ClientConfig()) as admin:
                 before = await admin.instance_id()
                 await admin.format()
                 return before, await admin.instance_id()

@@ -1,5 +1,6 @@
 """Who may use which page of the HTTP server."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ class AccessTests(HttpCase):
         self.refuse()
         for method, path in _CHANGING:
             found = self.ask(f"/{path}", method, '{"readOnly": true}')
-            self.assertEqual((found.status, found.body.splitlines()[0]), (403, "Forbidden"), path)
+            reason = {"reason": "the rules do not allow admin:put to nobody"}
+            self.assertEqual((found.status, json.loads(found.body)), (403, reason), path)
         self.assertEqual(set(self.fake.asked), {(NOBODY, P.ADMIN_PUT, None)})
         self.assertEqual((self.admin.by_administrator, self.connected), (False, []))
         self.assertEqual(self.metrics.refused["admin:put"].value, len(_CHANGING))

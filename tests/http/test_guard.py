@@ -6,21 +6,28 @@ from typing import Any
 from unittest import SkipTest
 
 from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.authorization.access import AccessControl, Everybody
+from bookkeeper_twisted.authorization.audit_file import AuditFile
+from bookkeeper_twisted.authorization.interfaces import Permission
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import UnauthorizedAccessError
 from bookkeeper_twisted.http.access import AccessGuard, HttpProtection
+from bookkeeper_twisted.http.cluster_api import SharedClient
 from bookkeeper_twisted.http.principals import Verifier
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import AuthorizationMetrics
 from bookkeeper_twisted.security.principals import NOBODY, Principal
 from bookkeeper_twisted.security.token_keys import read_secrets
 from bookkeeper_twisted.security.tokens import sign_token
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.executor import StepExecutor
 
 from .http_case import lines
 
@@ -225,6 +232,17 @@ class CredentialsTests(AccessCase):
         self.assertRegex(second, "info: PUT /x{100} of 192.0.2.1:7 was refused: .*httpAdminPrincipals.*4 such lines")
         self.assertEqual(self.counted, (5, 1))
 
+    def test_reasons(self) -> None:
+        """Each reason for which requests of an address are refused is a line, whatever was refused before."""
+        with capturedLogs() as events:
+            for token in ("sesame", None, "reader", "forger", None):
+                self.ask("/api/v1/bookie/gc", "PUT", token=token)
+        self.assertEqual(
+            [line.partition("was refused: ")[2] for line in lines(events)],
+            ["the token is unknown", "a token or a certificate is needed", "reader is none of httpAdminPrincipals",
+             "a\\x0ab is none of httpAdminPrincipals"],
+        )  # fmt: skip
+
 
 class AdministratorTests(AccessCase):
     """What only administrators may do."""
@@ -279,4 +297,68 @@ class AdministratorTests(AccessCase):
             self.assertEqual(self.ask("/api/v1/bookie/gc", "DELETE", "admin"), 403)
             self.assertEqual(self.ask("/api/v1/config/server_config", token="admin"), 200)
         self.open(http_read_only=True)
+        self.assertEqual(self.ask("/api/v1/bookie/gc", "PUT"), 401)
+
+
+class AuditTests(AccessCase):
+    """Requests that are refused before the authorizer is asked."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.path, self.executor = Path(self.mktemp()), StepExecutor()
+        self.metrics = AuthorizationMetrics(Instruments(), [action.value for action in Permission])
+        self.access = AccessControl(Everybody(), self.metrics, self.clock, AuditFile(str(self.path)))
+        self.access.start(lambda work, *args: self.executor.submit("audit", work, *args))
+        self.admin.access = self.access
+
+    def recorded(self) -> list[tuple[str, str, str, int | None, int]]:
+        """Principal, action, result, ledger and number of the new lines of the audit log."""
+        self.clock.advance(1.0)
+        self.executor.drain()
+        found = [json.loads(line) for line in self.path.read_text().splitlines()]
+        self.path.write_text("")
+        names = ("principal", "action", "result", "ledger")
+        return [(*(line[name] for name in names), line.get("count", 1)) for line in found]  # type: ignore[misc]
+
+    def test_refused(self) -> None:
+        """A request without credentials, with wrong ones, or of somebody who is no administrator, is a line."""
+        for method, path, token, line in (
+            ("PUT", "bookie/gc", None, ("", "admin:put", "refused", None, 1)),
+            ("PUT", "bookie/gc", "wrong", ("", "admin:put", "refused", None, 1)),
+            ("PUT", "bookie/gc", "reader", ("reader", "admin:put", "refused", None, 1)),
+            ("DELETE", "bookie/nothing", "reader", ("reader", "admin:delete", "refused", None, 1)),
+            ("GET", "bookie/sanity", "reader", ("reader", "admin:get", "refused", None, 1)),
+            ("GET", "bookie/gc", None, ("", "admin:get", "refused", None, 1)),
+        ):  # fmt: skip
+            with self.subTest(method=method, path=path, token=token):
+                self.assertIn(self.ask(f"/api/v1/{path}", method, token), (401, 403))
+                self.assertEqual(self.recorded(), [line])
+        self.assertEqual(sum(counter.value for counter in self.metrics.refused.values()), 0)
+
+    def test_ledger(self) -> None:
+        """The line names the ledger that should have been read or deleted, if the request names one."""
+        client = SharedClient(Deferred)
+        self.site = make_site(self.admin, self.clock, client, guard=self.guard)
+        self.site.opened(False)
+        for method, query, line in (
+            ("GET", "read?ledger_id=7", ("reader", "read", "refused", 7, 1)),
+            ("DELETE", "delete?ledger_id=8", ("reader", "delete", "refused", 8, 1)),
+            ("DELETE", "delete?ledger_id=x", ("reader", "delete", "refused", None, 1)),
+            ("DELETE", "delete?ledger_id=8&ledger_id=9", ("reader", "delete", "refused", None, 1)),
+        ):
+            with self.subTest(query):
+                self.assertEqual(self.ask(f"/api/v1/ledger/{query}", method, "reader"), 403)
+                self.assertEqual(self.recorded(), [line])
+
+    def test_read_only(self) -> None:
+        """With httpReadOnly, what an administrator may not do is a line, too; many are one with their number."""
+        self.open(http_admin_principals=ADMINS, http_read_only=True)
+        self.admin.access = self.access
+        for _ in range(3):
+            self.assertEqual(self.ask("/api/v1/bookie/gc", "PUT", "admin"), 403)
+        self.assertEqual([line[0] for line in self.recorded()], [ADMIN, ADMIN])
+
+    def test_no_audit_log(self) -> None:
+        """Without an audit log a request is refused all the same."""
+        self.admin.access = None
         self.assertEqual(self.ask("/api/v1/bookie/gc", "PUT"), 401)

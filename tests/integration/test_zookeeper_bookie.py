@@ -12,6 +12,7 @@ from benchmarks.shared.zookeeper import shared_zookeeper
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import cluster_admin
 from bookkeeper_twisted.codec.metadata_formats import Cookie, decode_service_info
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.model import Endpoint
 from examples.bookie_process import BookieProcess
 
@@ -44,7 +45,7 @@ class ZooKeeperBookieTests(TestCase):
 
     async def test_serves(self) -> None:
         """It registers as Java's bookies do, a client finds it and writes, and its end is seen at once."""
-        async with cluster_admin(_reactor, self.uri) as admin:
+        async with cluster_admin(_reactor, self.uri, ClientConfig()) as admin:
             self.assertTrue(await admin.initialize())
             instance_id = await admin.instance_id()
         process = self.start()

@@ -17,6 +17,7 @@ from bookkeeper_twisted.errors import (
     NoSuchLedgerError,
     RequestTimeoutError,
     Status,
+    UnauthorizedAccessError,
     UnexpectedConditionError,
 )
 from bookkeeper_twisted.ledger.read_answers import (
@@ -26,6 +27,7 @@ from bookkeeper_twisted.ledger.read_answers import (
     UsualSize,
     entry_or_error,
     failed_request,
+    least_certain,
     most_telling,
     usual_size_of,
     verified_batch,
@@ -194,6 +196,24 @@ class ReplyTests(SynchronousTestCase):
         ]
         for errors, expected in table:
             self.assertIs(most_telling(errors), expected)
+
+    def test_least_certain(self) -> None:
+        """An entry is lost only if each bookie that was reached lacks it or has damaged it: other errors come first."""
+        missing, damaged, broken = NoSuchEntryError(), DigestMatchError(7, 3, "wrong"), BookieIOError()
+        away, refused, late = BookieHandleNotAvailableError(), UnauthorizedAccessError(), RequestTimeoutError()
+        table: list[tuple[list[Any], Exception]] = [
+            ([missing, damaged], damaged),
+            ([missing, away, missing], away),
+            ([away, damaged], damaged),
+            ([damaged, away, refused], refused),
+            ([damaged, late], late),
+            ([missing, broken, missing], broken),
+            ([missing, missing], missing),
+        ]
+        for errors, expected in table:
+            self.assertIs(least_certain(errors), expected)
+            named = {f"b:{number}": error for number, error in enumerate(errors)}
+            self.assertIs(type(failed_request(named, 7, 3, least_certain)), type(expected))
 
     def test_failed_request(self) -> None:
         """The error of a request names the ledger, the entry, the bookie it is from, and all that were asked."""

@@ -13,6 +13,7 @@ _PARSED = "authorization/rules.py"
 _AUTHORIZER = "authorization/rules_authorizer.py"
 _LOOKS = "authorization/look_ups.py"
 _ACCESS = "authorization/access.py"
+_GUARD = ["tests.http.test_guard"]
 
 PLANTS = (
     # -- requests --
@@ -196,8 +197,7 @@ PLANTS = (
     # -- HTTP --
     Plant(
         "pages that delete need no permission", "http/api.py",
-        "_CHANGING.get(request.method)", "_CHANGING.get(request.method.replace(b'PUT', b''))", _HTTP,
-        where="ApiPage.render",
+        "_CHANGING.get(method)", "_CHANGING.get(method.replace(b'PUT', b''))", _HTTP, where="ApiPage.action_of",
     ),
     Plant(
         "entries are read over HTTP without permission", "http/cluster_api.py",
@@ -205,8 +205,8 @@ PLANTS = (
     ),
     Plant(
         "a refused page is shown", "http/api.py",
-        "await access.permits(request.principal, request.peer, action, ledger_id)",
-        "await access.permits(request.principal, request.peer, action, ledger_id) is not None", _HTTP,
+        "await access.permits(request.principal, request.peer, action, _ledger_of(request, action))",
+        "await access.permits(request.principal, request.peer, action, _ledger_of(request, action)) is not None", _HTTP,
         where="_if_permitted",
     ),
     # -- the audit log --
@@ -250,5 +250,30 @@ PLANTS = (
     Plant(
         "who asks about many ledgers makes all others wait", _LOOKS,
         "self._queues.move_to_end(principal)", "pass", _FILE, where="CustomMetadata._begin",
+    ),
+    Plant(
+        "requests without credentials are no lines of the audit log", "http/site.py",
+        "record_refusal(request, page)", "pass", _GUARD, where="_Paths.render",
+    ),
+    Plant(
+        "a refusal for lack of credentials counts as one of the rules", "http/api.py",
+        "access.refused_before", "access.refused", _GUARD, where="record_refusal",
+    ),
+    Plant(
+        "a refused request is recorded as any administration", "http/api.py",
+        "needed or Permission.ADMIN_GET", "Permission.ADMIN_GET", _GUARD, where="record_refusal",
+    ),
+    Plant(
+        "a refused request with nonsense for a ledger is an error", "http/api.py",
+        "IncorrectParameterError", "ZeroDivisionError", _GUARD, where="record_refusal",
+    ),
+    Plant(
+        "refused requests hide those for another reason", "http/access.py",
+        "self._lines.log(self._log.info, '{asked} of {peer} was refused: {reason}', "
+        "peer_name(request.getClientAddress()), cause=refusal.reason, "
+        "asked=f'{method[:_SHOWN]} /{path[:_SHOWN]}', reason=refusal.reason)",
+        "self._lines.log(self._log.info, '{asked} of {peer} was refused: {reason}', "
+        "peer_name(request.getClientAddress()), asked=f'{method[:_SHOWN]} /{path[:_SHOWN]}', reason=refusal.reason)",
+        _GUARD, where="AccessGuard.check",
     ),
 )

@@ -394,4 +394,22 @@ PLANTS = (
         "a check does not learn the size of entries before its end", "autorecovery/replication/bookie_reads.py",
         "self._usual_size.learn(entries, n_bytes)", "pass", _CHECKS, where="BookieReads._settle",
     ),
-)  # fmt: skip
+    Plant(
+        "entries of bookies that refuse to answer count as lost", "autorecovery/replication/copying.py",
+        "ReplicaReader(context, self._digester, ledger_id, metadata, choose=least_certain)",
+        "ReplicaReader(context, self._digester, ledger_id, metadata)", _COPIES, where="FragmentCopy.__init__",
+    ),
+    Plant(
+        "entries whose read was refused count as lost", "autorecovery/replication/copying.py",
+        "isinstance(error, NO_COPY)", "not is_transient(error)", _COPIES, where="FragmentCopy._fetch",
+    ),
+    Plant(
+        "entries of a striped ledger whose reads were refused count as lost", "autorecovery/replication/copying.py",
+        "isinstance(error, NO_COPY)", "not is_transient(error)", _COPIES, where="FragmentCopy._fetch_each",
+    ),
+    Plant(
+        "a bookie that did not answer counts as one without the entry", "ledger/read_answers.py",
+        "unclear[0] if unclear else most_telling(errors)", "most_telling(errors)",
+        ["tests.ledger.test_read_answers"], where="least_certain",
+    ),
+)

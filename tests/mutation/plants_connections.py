@@ -8,9 +8,32 @@ _TRANSPORT, _SENT = "protocol/direct_transport.py", ["tests.protocol.test_direct
 _SERVER, _SERVED = "protocol/server/connection.py", ["tests.protocol.server.test_connection"]
 _LINES = ["tests.protocol.test_peer_lines"]
 _ADMIN, _ASKED = "bookie/lifecycle/admin.py", ["tests.bookie.lifecycle.test_admin"]
-_PEERS = "protocol/server/connected_peers.py"
+_PEERS, _CONNECTED = "protocol/server/connected_peers.py", ["tests.protocol.server.test_connected_peers"]
+
+_CLEAR = "bookie/requests/encryption.py"
 
 PLANTS = (
+    Plant(
+        "that a client in clear is refused is no line", _CLEAR,
+        "self._refusals.say(self._connection, 'it sends requests in clear, and tlsRequired=true')", "pass",
+        ["tests.bookie.requests.test_encryption"], where="FirstFrameSession._refuse",
+    ),
+    Plant(
+        "requests in clear are not counted", _CLEAR,
+        "self._refused.value += 1", "pass", ["tests.bookie.requests.test_encryption"], where="PeerRefusals.refuse",
+    ),
+    Plant(
+        "that a peer sends no token is no line", _GATE,
+        "self._refusals.say(self._connection, reason)", "pass", _GATED, where="AuthenticatingSession._refuse",
+    ),
+    Plant(
+        "each request of a peer without a token is a line", _GATE,
+        "self._has_said = True", "pass", _GATED, where="AuthenticatingSession._refuse",
+    ),
+    Plant(
+        "a peer writes long names of plugins into the log", _GATE,
+        "request.plugin[:_LONGEST_NAME]", "request.plugin", _GATED, where="AuthenticatingSession._authenticate",
+    ),
     Plant(
         "requests pass before their peer is authenticated", _GATE,
         "self._making is None and self._exchange.complete", "True", _GATED, where="AuthenticatingSession.received",
@@ -121,12 +144,12 @@ PLANTS = (
         "len(causes) >= MAX_CAUSES", "False", _LINES, where="PeerLines.log",
     ),
     Plant(
-        "a refusal hides those for another reason", _GATE,
-        "cause_of(str(error))", "''", _GATED, where="AuthenticatingSession._failed",
+        "a refusal hides those for another reason", _CLEAR,
+        "cause_of(reason)", "''", _GATED, where="PeerRefusals.say",
     ),
     Plant(
-        "each user that is refused is a line", _GATE,
-        "cause_of(str(error))", "str(error)", _GATED, where="AuthenticatingSession._failed",
+        "each user that is refused is a line", _CLEAR,
+        "cause_of(reason)", "reason", _GATED, where="PeerRefusals.say",
     ),
     Plant(
         "lines that were left out are not counted", "protocol/peer_lines.py",
@@ -141,5 +164,46 @@ PLANTS = (
         "a reply may be longer than a client takes", "bookie/requests/request_processor.py",
         "len(reply) > self._context.limits.max_frame_size", "False",
         ["tests.bookie.requests.test_request_processor.ColdRequestTests"], where="RequestProcessor._encoded",
+    ),
+    Plant(
+        "peers that are not let in displace clients", _PEERS,
+        "len(self._entering) > max(self._limits.max_connections // ENTERING_SHARE, LEAST_ENTERING)", "False",
+        _CONNECTED, where="ConnectedPeers._evict",
+    ),
+    Plant(
+        "a single newcomer displaces another", _PEERS,
+        "max(self._limits.max_connections // ENTERING_SHARE, LEAST_ENTERING)",
+        "self._limits.max_connections // ENTERING_SHARE", _CONNECTED, where="ConnectedPeers._evict",
+    ),
+    Plant(
+        "the newest of those who are not let in goes", _PEERS,
+        "next(iter(self._entering))", "next(reversed(self._entering))", _CONNECTED, where="ConnectedPeers._evict",
+    ),
+    Plant(
+        "clients count as not let in", _PEERS,
+        "self._entering.pop(connection, None)", "pass", _CONNECTED, where="ConnectedPeers.identified",
+    ),
+    Plant(
+        "that a stranger was displaced is a line", _PEERS,
+        "leaves not in self._entering", "True", _CONNECTED, where="ConnectedPeers._evict",
+    ),
+    Plant(
+        "all connections are searched for each new one", _PEERS,
+        "now - self._searched_at < len(self._connections) * SECONDS_FOR_EACH", "False", _CONNECTED,
+        where="ConnectedPeers._search",
+    ),
+    Plant(
+        "a connection that was found idle goes although it is used again", _PEERS,
+        "_idle_seconds(connection) is not None", "True", _CONNECTED, where="ConnectedPeers._idlest",
+    ),
+    Plant(
+        "a search keeps all connections", _PEERS,
+        "heapq.nsmallest(MAX_FOUND, idle, key=itemgetter(0, 1))", "sorted(idle, key=itemgetter(0, 1))", _CONNECTED,
+        where="ConnectedPeers._search",
+    ),
+    Plant(
+        "a connection that has ended is ended for a new one", _PEERS,
+        "(self._connections, self._entering, self._idle)", "(self._connections, self._entering)", _CONNECTED,
+        where="ConnectedPeers.left",
     ),
 )

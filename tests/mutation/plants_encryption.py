@@ -65,9 +65,8 @@ PLANTS = (
         "self._encryption.is_required", "False", _FIRST, where="FirstFrameSession.received",
     ),
     Plant(
-        "refused tokens are not counted", "bookie/requests/authentication.py",
-        "self._refused.value += 1", "pass", ["tests.bookie.requests.test_authentication"],
-        where="AuthenticatingSession._refuse",
+        "refused tokens are not counted", "bookie/requests/encryption.py",
+        "self._refused.value += 1", "pass", ["tests.bookie.requests.test_authentication"], where="PeerRefusals.refuse",
     ),
     Plant(
         "a peer that need not encrypt has to send something soon", _SESSION,

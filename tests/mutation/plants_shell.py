@@ -102,9 +102,14 @@ PLANTS = (
     ),
     Plant(
         "whatisinstanceid makes a store", "client/admin.py",
-        "attrs.evolve(options_of(config or ClientConfig()), create=create)",
-        "attrs.evolve(options_of(config or ClientConfig()), create=True)",
+        "attrs.evolve(options_of(config), create=create)", "attrs.evolve(options_of(config), create=True)",
         ["tests.integration.test_shell"], where="cluster_admin",
+    ),
+    Plant(
+        "verbs of a cluster reach the store without the keys", "cli/shell_command.py",
+        "cluster_admin(self.world.reactor, self.config.metadata_service_uri, self.config, create)",
+        "cluster_admin(self.world.reactor, self.config.metadata_service_uri, ClientConfig(), create)",
+        ["tests.cli.commands.test_clusters"], where="ShellContext.cluster_admin",
     ),
     Plant(
         "a file without an end fills the memory of a verb", "cli/main.py",

@@ -23,7 +23,7 @@ from ...codec.operations import RECOVERY_ADD
 from ...entries.entry_run import EntryRun
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
-from ...ledger.read_answers import MAX_SINGLE_READS, usual_size_of
+from ...ledger.read_answers import MAX_SINGLE_READS, NO_COPY, least_certain, usual_size_of
 from ...ledger.schedule import schedule_of
 from ...limits.throttle import Throttle
 from ...model import LedgerMetadata
@@ -105,7 +105,7 @@ class FragmentCopy:
         for no other fragment.
     :param copied: called with the number of entries and bytes after a bookie has stored copies.
     :ivar failed: the error of each target (bookie that receives copies) that could not store its entries, by bookie id.
-    :ivar unreadable: the error of each entry that no replica could return, by entry id.
+    :ivar unreadable: the error of each entry of which no bookie has an undamaged copy, by entry id.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class FragmentCopy:
         self._user = repair_of(ledger_id)
         self._digester = Digester(metadata.digest_type, metadata.password)
         self._striped = schedule_of(metadata).striped
-        self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)
+        self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata, choose=least_certain)
         self._limits = limits
         self._metrics = metrics
         self._settings = settings
@@ -132,8 +132,8 @@ class FragmentCopy:
         """Copy the entries of a plan; store the errors of entries in :attr:`unreadable`, of bookies in :attr:`failed`.
 
         :param plan: runs (consecutive entries) with the bookies that receive the copies, in ascending order.
-        :raises bookkeeper_twisted.errors.BookKeeperError: bookies did not answer after several tries, so that it is
-            unknown whether they have entries.
+        :raises bookkeeper_twisted.errors.BookKeeperError: it is unknown whether bookies have entries, because they did
+            not answer after several tries, or refused to answer.
         """
         writing: Deferred[None] | None = None
         try:
@@ -182,9 +182,11 @@ class FragmentCopy:
                 raise
             except BookKeeperError as error:
                 self._metrics.read_latency.failure.record(self._ms_since(began))
-                if not is_transient(error):
+                if isinstance(error, NO_COPY):
                     self._note_unreadable(first, error)
                     return None
+                if not is_transient(error):
+                    raise
                 failure = error
             finally:
                 self._count_read(paid, *((0, 0) if run is None else (run.count, run.size - 4 * run.count)), began)
@@ -238,10 +240,10 @@ class FragmentCopy:
             found.update(stored)
             wanted = [entry_id for entry_id, error in errors.items() if is_transient(error)]
             for entry_id, error in errors.items():
-                if isinstance(error, ClientClosedError):
-                    raise error
-                if not is_transient(error):
+                if isinstance(error, NO_COPY):
                     self._note_unreadable(entry_id, error)
+                elif not is_transient(error):
+                    raise error
             if not wanted:
                 break
             await self._pause(attempt, errors[wanted[0]])

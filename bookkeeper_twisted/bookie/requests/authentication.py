@@ -20,12 +20,12 @@ from ...codec.messages import (
     StartTlsRequest,
 )
 from ...errors import UnauthorizedAccessError
-from ...instruments import Counter
 from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from ...protocol.peer_lines import PeerLines, cause_of
-from .encryption import refuse
+from .encryption import PeerRefusals
+
+_LONGEST_NAME = 100
 
 
 @implementer(IRequestSession)
@@ -34,22 +34,21 @@ class AuthenticatingSession:
 
     :param plugin: the plugin name that AUTH requests must have.
     :param session: the session that answers requests of an authenticated peer.
-    :param lines: logs the refusals, a limited number of lines for each peer.
-    :param refused: counts all refusals.
+    :param refusals: counts and logs the refusals.
     """
 
     _log = Logger()
 
     def __init__(
         self, connection: IServerConnection, plugin: str, exchange: IAuthenticationExchange, session: IRequestSession,
-        lines: PeerLines, refused: Counter,
+        refusals: PeerRefusals,
     ) -> None:  # fmt: skip
         self._connection = connection
         self._plugin = plugin
         self._exchange = exchange
         self._session = session
-        self._lines = lines
-        self._refused = refused
+        self._refusals = refusals
+        self._has_said = False
         self._waiting: deque[Any] = deque()
         self._making: Deferred[bytes] | None = None
         connection.enter(ConnectionState.AUTHENTICATING)
@@ -88,13 +87,14 @@ class AuthenticatingSession:
                 # this session refuses StartTLS: a connection can start TLS only with its first frame
                 self._session.received([item])
             else:
-                self._refuse(item)
+                self._refuse(item, f"it sends requests before it is authenticated by {self._plugin}")
 
     # -- the exchange --
 
     def _authenticate(self, request: AuthRequest) -> None:
         if request.plugin != self._plugin:
-            self._refuse(request)
+            other = request.plugin[:_LONGEST_NAME]
+            self._refuse(request, f"it authenticates by {other!r} instead of {self._plugin}")
             return
         if len(request.payload) > MAX_TOKEN:
             error = UnauthorizedAccessError(detail=f"a token of {len(request.payload)} bytes, more than {MAX_TOKEN}")
@@ -112,12 +112,11 @@ class AuthenticatingSession:
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
         """Refuse a peer that failed to authenticate, and close its connection."""
         if not self._connection.closed:
-            peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):
-                error, text = failure.value, "refusing {peer}: {error}"
-                self._lines.log(self._log.info, text, peer, error=error, cause=cause_of(str(error)))
+                self._refusals.say(self._connection, str(failure.value))
             else:
-                self._lines.log(partial(self._log.failure, failure=failure), "authenticating {peer} failed", peer)
+                write = partial(self._log.failure, failure=failure)
+                self._refusals.lines.log(write, "authenticating {peer} failed", self._connection.peer)
             self._refuse(request)
             self._waiting.clear()
             self._connection.end()
@@ -134,7 +133,13 @@ class AuthenticatingSession:
 
     # -- refusals --
 
-    def _refuse(self, item: Any) -> None:
-        self._refused.value += 1
-        if not refuse(self._connection, item):
+    def _refuse(self, item: Any, reason: str = "") -> None:
+        """Refuse a request; log the ``reason`` unless a reason was logged for this connection before.
+
+        :param reason: empty if it was logged already.
+        """
+        if reason and not self._has_said:
+            self._has_said = True
+            self._refusals.say(self._connection, reason)
+        if not self._refusals.refuse(self._connection, item):
             self._waiting.clear()

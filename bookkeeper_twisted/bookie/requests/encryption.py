@@ -20,12 +20,15 @@ from typing import Any
 
 import attrs
 from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...codec.messages import AuthRequest, StartTlsRequest, StartTlsResponse
 from ...errors import Status
+from ...instruments import Counter
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
+from ...protocol.peer_lines import PeerLines, cause_of
 
 
 @attrs.frozen
@@ -38,6 +41,36 @@ class Encryption:
 
     creator: IOpenSSLServerConnectionCreator
     is_required: bool = False
+
+
+class PeerRefusals:
+    """Counts and logs requests that are refused because their peer is not encrypted or not authenticated.
+
+    :param lines: logs the refusals, a limited number of lines for each peer.
+    :param refused: counts the refused requests.
+    """
+
+    _log = Logger()
+
+    def __init__(self, lines: PeerLines, refused: Counter) -> None:
+        self.lines = lines
+        self._refused = refused
+
+    def say(self, connection: IServerConnection, reason: str) -> None:
+        """Log that requests of a peer are refused.
+
+        :param reason: what is missing.
+        """
+        cause = cause_of(reason)
+        self.lines.log(self._log.info, "refusing {peer}: {error}", connection.peer, error=reason, cause=cause)
+
+    def refuse(self, connection: IServerConnection, item: Any) -> bool:
+        """Refuse a request with the status EUA, and count it.
+
+        :returns: False if the protocol has no reply that refuses this request; the connection is then closed.
+        """
+        self._refused.value += 1
+        return refuse(connection, item)
 
 
 def refuse(connection: IServerConnection, item: Any, status: Status = Status.EUA) -> bool:
@@ -64,16 +97,18 @@ class FirstFrameSession:
     """The session of a connection until its first frame; then it opens the session that answers later requests.
 
     :param open_session: opens the session that answers requests.
+    :param refusals: counts and logs the requests in clear that are refused.
     :param plugin: the name of the plugin that AUTH requests must contain, if clients have to authenticate.
     """
 
     def __init__(
         self, connection: IServerConnection, encryption: Encryption,
-        open_session: Callable[[IServerConnection], IRequestSession], plugin: str = "",
+        open_session: Callable[[IServerConnection], IRequestSession], refusals: PeerRefusals, plugin: str = "",
     ) -> None:  # fmt: skip
         self._connection = connection
         self._encryption = encryption
         self._open = open_session
+        self._refusals = refusals
         self._plugin = plugin
         self._session: IRequestSession | None = None
         connection.expect_hello(self._encrypt_at_once)
@@ -133,8 +168,9 @@ class FirstFrameSession:
 
     def _refuse(self, items: Sequence[Any]) -> None:
         """Refuse all received requests, then close the connection: the peer must start TLS on a new one."""
+        self._refusals.say(self._connection, "it sends requests in clear, and tlsRequired=true")
         for item in items:
-            if not refuse(self._connection, item):
+            if not self._refusals.refuse(self._connection, item):
                 return
         self._connection.end()
 

@@ -38,7 +38,7 @@ from .authentication import AuthenticatingSession
 from .authorization import AuthorizingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
-from .encryption import Encryption, FirstFrameSession
+from .encryption import Encryption, FirstFrameSession, PeerRefusals
 from .lac_processor import LacProcessor
 from .read_cursor import ReadCursor
 from .read_processor import ReadProcessor
@@ -85,7 +85,7 @@ class RequestProcessor:
         self._authentication = authentication
         self._encryption = encryption
         self._asking: SharedResult[tuple[int, int]] | None = None
-        self._lines = PeerLines(context.clock.seconds)
+        self._refusals = PeerRefusals(PeerLines(context.clock.seconds), context.metrics.refused_authentications)
         reads, batches = ReadProcessor(context), BatchProcessor(context)
         self._cold = self._cold_requests(LacProcessor(context))
         self._starts: dict[type[Any], Callable[[RequestSession, Any], bool]] = {
@@ -101,7 +101,7 @@ class RequestProcessor:
         """Open the session of a ``connection``; if the bookie has TLS, the first frame may start the encryption."""
         if self._encryption is not None:
             plugin = self._authentication.plugin
-            return FirstFrameSession(connection, self._encryption, self._open_session, plugin)
+            return FirstFrameSession(connection, self._encryption, self._open_session, self._refusals, plugin)
         return self._open_session(connection)
 
     def _open_session(self, connection: IServerConnection) -> IRequestSession:
@@ -114,8 +114,7 @@ class RequestProcessor:
             connection.principal = exchange.principal
             connection.enter(ConnectionState.READY)
             return session
-        refused = self._context.metrics.refused_authentications
-        return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines, refused)
+        return AuthenticatingSession(connection, provider.plugin, exchange, session, self._refusals)
 
     def _serving_session(self, connection: IServerConnection) -> IRequestSession:
         """Open the session of an authenticated peer.

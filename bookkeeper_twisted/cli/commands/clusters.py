@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import attrs
 
 from ...autorecovery.operations.admin import cluster_info
-from ...client.admin import cluster_admin
 from ...errors import NotInitializedError
 from ...http.api import json_answer
 from ...masking import without_credentials
@@ -50,7 +49,7 @@ class InstanceId(ShellRow):
 
 async def metaformat(shell: ShellContext, options: Namespace) -> int:
     """Remove all metadata of the cluster and create a new cluster in its place."""
-    async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri, create=True) as admin:
+    async with shell.cluster_admin(create=True) as admin:
         if await admin.exists():
             if options.nonInteractive and not options.force:
                 shell.out("Ledger root already exists: -force formats it")
@@ -64,7 +63,7 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
 async def initnewcluster(shell: ShellContext, options: Namespace) -> int:
     """Create the metadata of a new cluster; refuse if there is a cluster."""
     uri = shell.config.metadata_service_uri
-    async with cluster_admin(shell.world.reactor, uri, create=True) as admin:
+    async with shell.cluster_admin(create=True) as admin:
         if not await admin.initialize():
             shell.out(line("Ledger root path already exists", ledgersRootPath=_root(uri)))
             return REFUSED
@@ -104,7 +103,7 @@ async def _nuke(shell: ShellContext, options: Namespace, uri: str, root: str) ->
 
     :raises NotInitializedError: there is no cluster.
     """
-    async with cluster_admin(shell.world.reactor, uri) as admin:
+    async with shell.cluster_admin() as admin:
         if not await admin.exists():
             raise NotInitializedError(root)
         found = await admin.instance_id()
@@ -132,7 +131,7 @@ async def clusterinfo(shell: ShellContext, options: Namespace) -> int:
 async def whatisinstanceid(shell: ShellContext, options: Namespace) -> int:
     """Print the instance id of the cluster."""
     uri = shell.config.metadata_service_uri
-    async with cluster_admin(shell.world.reactor, uri) as admin:
+    async with shell.cluster_admin() as admin:
         instance_id = await admin.instance_id()
     shell.show(InstanceId(without_credentials(uri), instance_id))
     return OK

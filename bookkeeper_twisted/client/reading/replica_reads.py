@@ -20,10 +20,12 @@ from ...errors import BookKeeperError, Status
 from ...ledger.batch_support import BatchAttempt
 from ...ledger.read_answers import (
     MAX_SINGLE_READS,
+    Choose,
     SingleReads,
     UsualSize,
     entry_or_error,
     failed_request,
+    most_telling,
     verified_batch,
 )
 from ...ledger.schedule import schedule_of
@@ -49,13 +51,14 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 class ReplicaReader:
     """Reads the entries of one ledger from its replicas; call :meth:`moved` if the ledger's metadata change.
 
+    :param choose: chooses the error to raise from those with which the bookies failed to return an entry.
     :ivar metadata: the metadata, which say which bookies keep the entries.
     :ivar order: decides in which order bookies are asked.
     """
 
     def __init__(
         self, context: ReadingContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
-        heard_lac: Callable[[int], None] = lambda lac: None,
+        heard_lac: Callable[[int], None] = lambda lac: None, choose: Choose = most_telling,
     ) -> None:  # fmt: skip
         """:param heard_lac: a function that is called with the LAC that a bookie's reply contains."""
         self.metadata = metadata
@@ -64,6 +67,7 @@ class ReplicaReader:
         self._digester = digester
         self._ledger_id = ledger_id
         self._heard_lac = heard_lac
+        self._choose = choose
         self._schedule = schedule_of(metadata)
         self.order = context.read_order(self._schedule)
         self._patience = context.read_patience
@@ -89,7 +93,7 @@ class ReplicaReader:
         if run is not None:
             return run
         if not attempt.leaves_open:
-            raise failed_request(attempt.errors, self._ledger_id, first)
+            raise failed_request(attempt.errors, self._ledger_id, first, self._choose)
         return await self._one_by_one(first, count, size, attempt)
 
     async def _by_batch(self, first: int, count: int, size: int, attempt: BatchAttempt) -> EntryRun | None:
@@ -147,7 +151,7 @@ class ReplicaReader:
         window = self._usual_size.entries_in(max_size, min(count, MAX_SINGLE_READS))
         reads = SingleReads(self._ledger_id, range(first, first + window), self._digester)
         await self._read_each(reads)
-        run = reads.run()
+        run = reads.run(self._choose)
         self._usual_size.learn(run.count, run.size)
         if attempt is not None:
             attempt.single_reads_succeeded(reads.gave)
@@ -162,7 +166,7 @@ class ReplicaReader:
         reads = SingleReads(self._ledger_id, entry_ids, self._digester)
         await self._read_each(reads)
         errors = reads.errors
-        return reads.stored, {i: failed_request(errors[i], self._ledger_id, i) for i in reads.missing()}
+        return reads.stored, {i: failed_request(errors[i], self._ledger_id, i, self._choose) for i in reads.missing()}
 
     async def _read_each(self, reads: SingleReads) -> None:
         size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()

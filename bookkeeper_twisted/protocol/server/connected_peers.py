@@ -1,6 +1,8 @@
 """The open connections of a bookie: limits their number, and ends those whose peers are idle or too slow."""
 
-from collections import Counter
+import heapq
+import math
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -16,7 +18,15 @@ from ...metrics import ConnectionMetrics
 from ...security.principals import Principal
 from ..connection_state import ConnectionState
 from ..peer_lines import PeerLines
-from .limits import MAX_LEAVING, SECONDS_IN_USE, ServerLimits
+from .limits import (
+    ENTERING_SHARE,
+    LEAST_ENTERING,
+    MAX_FOUND,
+    MAX_LEAVING,
+    SECONDS_FOR_EACH,
+    SECONDS_IN_USE,
+    ServerLimits,
+)
 
 MOST_MEASURED = 1000
 """Maximum number of connections whose delays are measured at once: each takes a system call."""
@@ -154,6 +164,12 @@ class PeerDelay(NamedTuple):
     round_trip: float | None
 
 
+def _idle_seconds(connection: TimedConnection) -> float | None:
+    """Return the seconds for which a connection has been idle; None if it is in use."""
+    seconds = connection.idle_for
+    return None if seconds is None or seconds < SECONDS_IN_USE else seconds
+
+
 class ConnectedPeers(Generic[C]):
     """The open connections of one bookie."""
 
@@ -167,7 +183,10 @@ class ConnectedPeers(Generic[C]):
         self._limits = limits
         self._lines = lines
         self._connections: dict[C, None] = {}
+        self._entering: OrderedDict[C, None] = OrderedDict()  # their peers are not let in yet; the oldest comes first
         self._leaving: set[C] = set()
+        self._idle: OrderedDict[C, None] = OrderedDict()  # found idle by the last search; the next to end comes first
+        self._searched_at = -math.inf
         self._shares: ConnectionShares[C] = ConnectionShares(limits)
         self._refusing = False
         self._stopped = False
@@ -181,10 +200,10 @@ class ConnectedPeers(Generic[C]):
         return iter(self._connections)
 
     def admit(self, connection: C) -> bool:
-        """Admit a new connection; at the maximum number, first end the connection that has been idle longest.
+        """Admit a new connection; at the maximum number, first end another one.
 
-        :returns: False if the bookie has the maximum number of connections and none of them is idle, or if the peer's
-            IP address has too many connections.  The caller must then close the new connection.
+        :returns: False if the bookie has the maximum number of connections and none of them can be ended, or if the
+            peer's IP address has too many connections.  The caller must then close the new connection.
         """
         if not self._shares.may_connect(connection):
             self._refuse_share(connection, self._metrics.refused_addresses, "its address has too many connections")
@@ -198,7 +217,7 @@ class ConnectedPeers(Generic[C]):
                 self._lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
             return False
         self._refusing = False
-        self._connections[connection] = None
+        self._connections[connection] = self._entering[connection] = None
         self._shares.connected(connection)
         self._metrics.accepted.value += 1
         self._metrics.active.value += 1
@@ -207,10 +226,11 @@ class ConnectedPeers(Generic[C]):
         return True
 
     def identified(self, connection: C) -> bool:
-        """Count a ``connection`` among those of its principal.
+        """Count a ``connection`` whose peer is let in among those of its principal.
 
         :returns: False if the principal has too many connections.  The caller must then close this connection.
         """
+        self._entering.pop(connection, None)
         if self._shares.identified(connection):
             return True
         self._refuse_share(connection, self._metrics.refused_principals, "its principal has too many connections")
@@ -221,20 +241,57 @@ class ConnectedPeers(Generic[C]):
         self._lines.log(self._log.info, "refusing {peer}: {reason}", connection.peer, reason=reason)
 
     def _evict(self) -> bool:
-        """End the longest idle connection, preferably one whose peer has sent no complete frame yet.
+        """End a connection for a new one.
+
+        If many peers are not let in yet, end the connection of the one that connected first: those who cannot
+        authenticate must not displace clients.  Otherwise end the longest idle connection.
 
         :returns: False if all connections are in use.
         """
+        if len(self._entering) > max(self._limits.max_connections // ENTERING_SHARE, LEAST_ENTERING):
+            leaves = next(iter(self._entering))
+        else:
+            found = self._idlest()
+            if found is None:
+                return False
+            leaves = found
+        if leaves not in self._entering:
+            self._lines.log(
+                self._log.warn, "{n} connections: the idle one of {peer} is closed for a new one", leaves.peer,
+                n=len(self._connections),
+            )  # fmt: skip
+        self._metrics.evicted.value += 1
+        self._drop(leaves)
+        return True
+
+    def _idlest(self) -> C | None:
+        """Return the longest idle connection, preferably one whose peer has sent no complete frame yet.
+
+        To search all connections takes long.  So a search finds many idle connections, for several calls, and the next
+        search begins some time later (:data:`SECONDS_FOR_EACH`).
+
+        :returns: None if all connections are in use, or if it is too early for the next search.
+        """
+        while self._idle or self._search():
+            connection, _ = self._idle.popitem(last=False)
+            if _idle_seconds(connection) is not None:
+                return connection
+        return None
+
+    def _search(self) -> bool:
+        """Search the idle connections; return whether any was found."""
+        now = self._clock.seconds()
+        if now - self._searched_at < len(self._connections) * SECONDS_FOR_EACH:
+            return False
+        self._searched_at = now
         idle = [
             (connection.is_waiting, -seconds, connection)
             for connection in self._connections
-            if (seconds := connection.idle_for) is not None and seconds >= SECONDS_IN_USE
+            if connection not in self._leaving and (seconds := _idle_seconds(connection)) is not None
         ]
-        if not idle:
-            return False
-        self._metrics.evicted.value += 1
-        self._drop(min(idle, key=itemgetter(0, 1))[2])
-        return True
+        found = heapq.nsmallest(MAX_FOUND, idle, key=itemgetter(0, 1))
+        self._idle = OrderedDict.fromkeys([connection for _, _, connection in found])
+        return bool(found)
 
     def _drop(self, connection: C) -> None:
         """End a connection, and do not count it against the limit of connections any more.
@@ -244,6 +301,8 @@ class ConnectedPeers(Generic[C]):
         descriptors.
         """
         is_many = len(self._leaving) >= MAX_LEAVING
+        self._entering.pop(connection, None)
+        self._idle.pop(connection, None)
         self._leaving.add(connection)
         if is_many or not connection.has_room:
             connection.abort()
@@ -287,7 +346,8 @@ class ConnectedPeers(Generic[C]):
 
     def left(self, connection: C) -> None:
         """Remove an ended ``connection``; if it was the last one, the Deferred of :meth:`when_gone` fires."""
-        self._connections.pop(connection, None)
+        for connections in (self._connections, self._entering, self._idle):
+            connections.pop(connection, None)
         self._shares.left(connection)
         self._leaving.discard(connection)
         if not self._connections:

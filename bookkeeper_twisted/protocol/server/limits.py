@@ -11,6 +11,25 @@ SECONDS_IN_USE = 1.0
 Only an idle connection can be closed in favour of a new one.
 """
 
+ENTERING_SHARE = 32
+"""If more than one of this many connections has a peer that is not let in yet, new connections displace only those.
+
+So peers that cannot authenticate displace at most this share of the clients.  A peer is let in when TLS and its
+authentication are complete.
+"""
+
+LEAST_ENTERING = 2
+"""Number of connections with peers that are not let in which the share of :data:`ENTERING_SHARE` always allows."""
+
+SECONDS_FOR_EACH = 0.0001
+"""Minimum number of seconds between two searches for idle connections, for each connection that is searched.
+
+A search takes about a microsecond for each connection.  So searches take at most some percent of the time.
+"""
+
+MAX_FOUND = 1000
+"""Maximum number of idle connections that one search returns; they are closed, one by one, for new connections."""
+
 MAX_LEAVING = 100
 """Maximum number of connections that are being closed for new ones, but first send their last replies.
 
@@ -42,8 +61,9 @@ class ServerLimits:
     """Limits of client connections, so that no client exhausts the memory of the bookie.
 
     :ivar max_frame_size: maximum number of bytes of a request, length field included.
-    :ivar max_connections: maximum number of connections.  For a new connection above it, the longest idle connection is
-        ended.
+    :ivar max_connections: maximum number of connections.  For a new connection above it, another one is ended: of the
+        peers that are not let in yet, the one that connected first, if they are many (:data:`ENTERING_SHARE`);
+        otherwise the longest idle connection.
     :ivar max_connections_per_address: maximum number of connections from one address, 0 for no limit.  New connections
         above it are refused.
     :ivar max_connections_per_principal: maximum number of connections of one authenticated principal, 0 for no limit.

@@ -1,13 +1,19 @@
 """The replicator, over bookies in memory."""
 
+from itertools import product
+
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ, REPLICATION_WRITE
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
+    DigestMatchError,
     EntriesLostError,
     IllegalOperationError,
     NoSuchLedgerMetadataError,
     NotEnoughBookiesError,
+    RequestTimeoutError,
+    SecurityError,
     TooManyRequestsError,
+    UnauthorizedAccessError,
     WriteError,
     WriteOnReadOnlyBookieError,
 )
@@ -300,6 +306,27 @@ class LostEntryTests(RecoveryCase):
                 self.bookies[bookie_id].fail(operation, TooManyRequestsError)
         with self.assertRaises((TooManyRequestsError, BookieHandleNotAvailableError)):
             self.finish(self.replicator().repair(stored, report.damaged[0]))
+
+    def test_sources_that_refuse(self) -> None:
+        """Sources that refuse to answer, as without credentials, may have the entries: they are not lost."""
+        unclear = UnauthorizedAccessError(), SecurityError("the TLS handshake failed"), RequestTimeoutError()
+        damaged = DigestMatchError(1, 0, "damaged")
+        written = (((3, 3, 2), 1), ((3, 3, 2), 100), ((3, 2, 2), 100))
+        for (sizes, count), refused, is_first in product(written, unclear, (True, False)):
+            with self.subTest(sizes=sizes, count=count, refused=refused, is_first=is_first):
+                self.setUp()
+                ledger_id = self.write([b"x" * 2000] * count, sizes)
+                ensemble = self.metadata(ledger_id).segments[0].bookies
+                self.kill(ensemble[0])
+                report = self.check(ledger_id)
+                stored = self.do(self.bk.context.ledgers.read(ledger_id))
+                errors = (refused, damaged) if is_first else (damaged, refused)
+                for bookie_id, error in zip(ensemble[1:], errors, strict=True):
+                    for operation in ("read_batch", "read_many"):
+                        self.bookies[bookie_id].fail(operation, lambda error=error: error)
+                with self.assertRaises(type(refused)):
+                    self.finish(self.replicator().repair(stored, report.damaged[0]))
+                self.tearDown()
 
 
 class LimitTests(RecoveryCase):

@@ -99,6 +99,24 @@ class RefusalLogTests(SynchronousTestCase):
         said = [str(event["error"]) for event in events if "refusing" in event["log_format"]]
         self.assertEqual(said, [f"unauthorized access: {reason}" for reason in (reasons[0], reasons[2])])
 
+    def test_no_token(self) -> None:
+        """A peer that sends no token, or one for another plugin, is a line that says so, once a connection."""
+        rig = _rig(TokenAuthentication())
+        plugin = TokenAuthentication().plugin
+        other = f"it authenticates by {'x' * 100!r} instead of {plugin}"
+        for wire in (2, 3):
+            with capturedLogs() as events:
+                peer = rig.connect()
+                read = v2_requests_out.encode_reads(1, [0]) if wire == 2 else v3_requests_out.encode_reads(1, [0], 0, 1)
+                peer.send(read)
+                rig.clock.advance(61.0)
+                peer.send(read)
+                second = rig.connect()
+                second.send(_auth(wire, SUCCESS, "x" * 1000))
+            said = [event["error"] for event in events if "refusing" in event["log_format"]]
+            self.assertEqual(said, [f"it sends requests before it is authenticated by {plugin}", other])
+            rig.clock.advance(61.0)
+
 
 class ExchangeTests(SynchronousTestCase):
     """What the captured ones do not show."""

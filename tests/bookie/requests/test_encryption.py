@@ -3,6 +3,7 @@
 from typing import Any
 
 from twisted.internet.interfaces import IOpenSSLServerConnectionCreator
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
@@ -114,7 +115,11 @@ class RequiredTests(EncryptionTestCase):
         self.assertEqual(compared, 2)
 
     def test_requests_in_clear(self) -> None:
-        """Requests in clear are refused, V2 and V3, and the connection ends: nothing is stored or read."""
+        """Requests in clear are refused, V2 and V3, and the connection ends: nothing is stored or read.
+
+        They are counted, and those of one host are one line of the log.
+        """
+        events = self.enterContext(capturedLogs())
         for request in (adds(run(1, 0)), reads(1, [0]), batch(1, 0, 10, 1000), requests_out.encode_reads(1, [0], 0, 1)):
             peer: Peer = self.rig.connect()
             peer.send(request + request)
@@ -122,6 +127,9 @@ class RequiredTests(EncryptionTestCase):
             self.assertTrue(peer.ended)
             self.assertNotIn(b"payload", peer.replies())
         self.assertEqual(self.rig.storage.pending_entries(), 0)
+        said = [event["error"] for event in events if "refusing" in event["log_format"]]
+        self.assertEqual(said, ["it sends requests in clear, and tlsRequired=true"])
+        self.assertEqual(self.rig.engine.context.metrics.refused_authentications.value, 5)  # a run counts once
 
     def test_half_frames(self) -> None:
         """A frame in clear that is longer than any token is refused at its beginning, and takes no memory."""

@@ -1,5 +1,10 @@
 """``metaformat``, ``initnewcluster``, ``nukeexistingcluster``, ``clusterinfo``, ``whatisinstanceid``."""
 
+from typing import Any
+
+from bookkeeper_twisted.client import admin
+from bookkeeper_twisted.metadata.drivers import create_cluster_admin
+from bookkeeper_twisted.metadata.interfaces import IClusterAdmin, MetadataOptions
 from bookkeeper_twisted.model import BookieServiceInfo
 
 from ...vectors.shell import capture
@@ -61,6 +66,27 @@ class ClusterCommandsTests(ShellCase):
         self.environ["BK_metadataServiceUri"] = "memory:"
         self.assertEqual(self.shell("metaformat"), 0)
         self.assertEqual(self.questions, [])
+
+    def test_keys_of_the_store(self) -> None:
+        """Each verb connects to the store with the keys of the configuration, such as those for its access rights."""
+        made: list[MetadataOptions] = []
+
+        def recorded(reactor: Any, uri: str, options: MetadataOptions) -> IClusterAdmin:
+            made.append(options)
+            return create_cluster_admin(reactor, uri, options)
+
+        self.patch(admin, "create_cluster_admin", recorded)
+        self.environ |= {"BK_zkAuth": "digest:bk:secret", "BK_zkEnableSecurity": "true", "BK_zkTimeout": "7000"}
+        verbs = [
+            ("initnewcluster",), ("metaformat", "-f"), ("whatisinstanceid",),
+            ("nukeexistingcluster", "-f", "-p", self.uri.partition(":")[2]),
+        ]  # fmt: skip
+        for verb in verbs:
+            self.shell(*verb)
+        self.assertEqual(
+            [(options.auth, options.secure, options.session_timeout) for options in made],
+            [(("digest:bk:secret",), True, 7.0)] * len(verbs),
+        )
 
     def test_info(self) -> None:
         """The text of Apache's shell: bookies, auditor, marks."""
