@@ -100,6 +100,10 @@ class AuthenticationConfig(TlsConfig):
         if asks_for_roles and not uses_roles and not self.allow_insecure_connections:
             reason = "has an effect only with bookieAuthProviderFactoryClass=BookieAuthZFactory"
             raise self._error("authorized_roles", reason)
+        asks_nobody = not _names_one(self.client_auth_provider_factory_class)
+        if self.client_auth_required and asks_nobody and not self.allow_insecure_connections:
+            reason = "has an effect only with clientAuthProviderFactoryClass, which names no plugin that authenticates"
+            raise self._error("client_auth_required", reason)
         self._check_sasl()
 
     def _check_sasl(self) -> None:

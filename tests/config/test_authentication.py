@@ -47,3 +47,24 @@ class SaslKeysTests(SynchronousTestCase):
         for value in ("Bookie", "null", "none"):
             BookieConfig.load(from_file(f"saslJaasBookieSectionName={value}", "f"))
         BookieConfig.load(from_file("saslJaasConfig=/x\nallowInsecureConnections=true", "f"))
+
+
+class RequiredTests(SynchronousTestCase):
+    """The key by which a client refuses bookies that authenticate nobody."""
+
+    def test_without_plugin(self) -> None:
+        """It is refused where no plugin of clients is named that authenticates: the client would ask no bookie."""
+        for text in ("", "clientAuthProviderFactoryClass=disabled\n", "bookieAuthProviderFactoryClass=sasl\n"):
+            for config in (BookieConfig, ClientConfig):
+                given = from_file(f"{text}clientAuthRequired=true", "f")
+                error = self.assertRaises(ConfigError, config.load, given)
+                self.assertRegex(str(error), "clientAuthRequired = 'true', f:[12]: .* only with clientAuthProviderFact")
+        self.assertRaises(ConfigError, ClientConfig, client_auth_required=True)
+
+    def test_taken(self) -> None:
+        """It is taken with a plugin, and without one if it demands nothing or insecure connections are allowed."""
+        for text in (
+            "clientAuthProviderFactoryClass=sasl\nclientAuthRequired=true", "clientAuthRequired=false",
+            "allowInsecureConnections=true\nclientAuthRequired=true",
+        ):  # fmt: skip
+            ClientConfig.load(from_file(text, "f"))

@@ -201,6 +201,11 @@ PLANTS = (
         "not self._is_default(name)", "False", _CONFIG, where="AuthenticationConfig._check_sasl",
     ),
     Plant(
+        "a client that requires authentication asks for none", "config/authentication.py",
+        "self.client_auth_required and asks_nobody and not self.allow_insecure_connections", "False", _CONFIG,
+        where="AuthenticationConfig._check",
+    ),
+    Plant(
         "a request in clear behind StartTLS is answered within TLS", _FIRST_FRAME,
         "isinstance(item, AuthRequest) and not item.payload", "True", _CARRIED, where="_is_empty_token",
     ),

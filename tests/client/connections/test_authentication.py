@@ -62,8 +62,9 @@ class RequiredTests(AuthenticatedCase):
     def setUp(self) -> None:
         super().setUp()
         addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
+        config = ClientConfig(client_auth_required=True, client_auth_provider_factory_class="own")
         self.client = NetworkBookieClient(
-            self.rig.clock, addresses.resolve, ClientConfig(client_auth_required=True), authentication=self.own_provider
+            self.rig.clock, addresses.resolve, config, authentication=self.own_provider
         )
 
     def test_refused(self) -> None:
