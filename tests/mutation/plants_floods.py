@@ -53,6 +53,14 @@ PLANTS = (
     ),
     Plant(
         "a first record of any length is kept", _GREETING,
-        "len(data) < size <= LONGEST_RECORD", "len(data) < size", _GREETED, where="_is_half_record",
+        "body <= LONGEST_RECORD", "True", _GREETED, where="_is_half_record",
+    ),
+    Plant(
+        "TLS begins with a part of a long record", _GREETING,
+        "LONGEST_RECORD = 16 * 1024", "LONGEST_RECORD = 4096", _GREETED, where="",
+    ),
+    Plant(
+        "OpenSSL waits for the rest of a record that is too long", _GREETING,
+        "body_size(data) > LONGEST_RECORD", "False", _GREETED, where="_is_too_long",
     ),
 )  # fmt: skip

@@ -31,10 +31,11 @@ _FRAME = b"\0"
 It is the most significant byte of the frame's length, and is 0 because the length is at most :data:`LONGEST`.
 """
 
-LONGEST_RECORD = 4096
-"""Maximum number of bytes of a first TLS record that the bookie buffers.
+LONGEST_RECORD = 16 * 1024
+"""Maximum number of bytes in the body of an unencrypted TLS record, by the standard of TLS.
 
-Clients send some hundred bytes, or 2 KiB with large keys.
+The bookie buffers a first record of this length until it is complete.  Clients send some hundred bytes, or 2 KiB with
+large keys.
 """
 
 LONGEST_MESSAGE = 16 * 1024
@@ -131,16 +132,18 @@ class Greeting(Protocol):
 
 def _is_half_record(data: bytes) -> bool:
     """Test whether ``data`` is an incomplete TLS handshake record whose size is within the limit."""
-    size = HEAD + (body_size(data) if len(data) >= HEAD else 0)
-    return data[:1] == HANDSHAKE and len(data) < size <= LONGEST_RECORD
+    body = body_size(data) if len(data) >= HEAD else 0
+    return data[:1] == HANDSHAKE and len(data) < HEAD + body and body <= LONGEST_RECORD
 
 
 def _is_too_long(data: bytes) -> bool:
-    """Test whether the first handshake message is too long.
+    """Test whether the first TLS record or the first handshake message is too long.
 
     The result is also True if the first TLS record of ``data`` does not contain the message's length field: an honest
     client sends the field in the first record, and without it the length of the message has no limit.
     """
     if data[:1] != HANDSHAKE:
         return False  # no handshake record: OpenSSL will refuse it
+    if body_size(data) > LONGEST_RECORD:
+        return True  # OpenSSL would use memory for the connection while the bytes of such a record arrive
     return len(data) < HEAD + 4 or int.from_bytes(data[HEAD + 1 : HEAD + 4], "big") > LONGEST_MESSAGE

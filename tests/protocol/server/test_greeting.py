@@ -27,7 +27,7 @@ class _Layer:
     closed = False
 
     def __init__(self) -> None:
-        self.begun = 0
+        self.begun = self.aborted = 0
         self.received = b""
         self.taken: list[object] = []
         self.turns = Turns(Clock(), lambda: None)
@@ -36,6 +36,13 @@ class _Layer:
     def take(self, item: object) -> bool:
         self.taken.append(item)
         return isinstance(item, AuthRequest) and not item.payload
+
+    @property
+    def transport(self) -> "_Layer":
+        return self
+
+    def abortConnection(self) -> None:
+        self.aborted += 1
 
     def begin(self) -> "_Layer":
         self.begun += 1
@@ -65,20 +72,33 @@ class GreetingTests(SynchronousTestCase):
                 self.assertEqual((len(layer.taken), layer.begun, layer.received), (1, 1, HELLO))
 
     def test_half_record(self) -> None:
-        """TLS begins with a whole record, and with whatever cannot become one; long records are not kept."""
+        """TLS begins with a whole record, and with whatever cannot become one."""
         for size in range(1, len(HELLO)):
             layer = _Layer()
             layer.greeting.dataReceived(HELLO[:size])
             self.assertEqual(layer.begun, 0)
             layer.send(HELLO[size:] + b"more", 100)
             self.assertEqual((layer.begun, layer.received), (1, HELLO + b"more"))
-        for data in (b"\x16\x03\x01\x10\x00\x01\x00\x20\x00", b"\x15", b"G", b"\x80\x2e\x01"):
+        for data in (b"\x15", b"G", b"\x80\x2e\x01"):
             layer = _Layer()
             layer.greeting.dataReceived(data)
             self.assertEqual((layer.begun, layer.received), (1, data))
         layer = _Layer()
         layer.send(HELLO[:7] + token(), 1)  # no frame in clear behind the begin of a record
         self.assertEqual((layer.taken, layer.begun), ([], 1))
+
+    def test_long_record(self) -> None:
+        """A first record of any permitted length is kept until it is whole; one that is longer ends the connection."""
+        body = b"\x01" + (16_380).to_bytes(3, "big") + bytes(16_380)
+        whole = b"\x16\x03\x01\x40\x00" + body
+        layer = _Layer()
+        layer.send(whole[:-1], 1000)
+        self.assertEqual((layer.begun, layer.aborted), (0, 0))
+        layer.greeting.dataReceived(whole[-1:])
+        self.assertEqual((layer.begun, layer.received), (1, whole))
+        layer = _Layer()
+        layer.greeting.dataReceived(b"\x16\x03\x01\x40\x01" + body[:100])
+        self.assertEqual((layer.begun, layer.aborted), (0, 1))
 
     def test_none(self) -> None:
         """TLS without a token."""
