@@ -10,6 +10,8 @@ _PRIVATE = 0o600
 class AuditFile:
     """A file to which lines are appended; only the owner may read it.  Only one thread at a time may use this object.
 
+    If a line cannot be written completely, its first part is removed from the file again.
+
     :ivar error: why the last write failed; None if it succeeded.
     """
 
@@ -49,6 +51,8 @@ class AuditFile:
                 return 0
             data = b"".join(lines)
             written = self._append(data)
+            if self._is_cut:
+                self._remove_part(written - (data.rfind(b"\n", 0, written) + 1))
         except (OSError, ValueError) as error:
             self.error = error
             return 0
@@ -68,6 +72,19 @@ class AuditFile:
         if done:
             self._is_cut = data[done - 1] != 0x0A
         return done
+
+    def _remove_part(self, size: int) -> None:
+        """Remove the first part of a line from the end of the file, unless another process has changed the file.
+
+        :param size: number of bytes of the part.
+        """
+        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)  # in append mode: the size of the file after the last write
+        try:
+            if os.fstat(self._descriptor).st_size == end:
+                os.ftruncate(self._descriptor, end - size)
+                self._is_cut = False
+        except OSError:
+            pass  # for example, the file system permits only appending; the next write ends the line
 
     def _whole_lines(self, lines: list[bytes], written: int) -> int:
         count = 0

@@ -112,23 +112,36 @@ class LoadTests(AuditCase):
         self.assertEqual([line["ledger"] for line in lines if "ledger" in line], [0, *range(MOST_QUEUED)])
         self.assertEqual(self.log.lost, 5)
 
-    def test_full_disk(self) -> None:
-        """What a full disk refuses is counted; a line that was cut is ended, and the count is written later."""
+    def fill_disk(self, room: int, others: bytes = b"") -> list[int]:
+        """Let two lines be written, then only so many bytes; another process appends something at the first failure.
+
+        :returns: a list with the room, which a test may change.
+        """
         self.fences(2)
         self.lines()
-        real, room = os.write, [30]
+        real, left, appended = os.write, [room], [others]
 
         def write(descriptor: int, data: bytes) -> int:
-            if not room[0]:
+            if not left[0]:
+                if appended:
+                    other = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+                    real(other, appended.pop())
+                    os.close(other)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            count = real(descriptor, data[: room[0]])
-            room[0] -= count
+            count = real(descriptor, data[: left[0]])
+            left[0] -= count
             return count
 
         self.patch(os, "write", write)
+        return left
+
+    def test_full_disk(self) -> None:
+        """What a full disk refuses is counted, no part of a line stays, and the count is written later."""
+        room = self.fill_disk(30)
         with capturedLogs() as events:
             self.fences(1)
             self.executor.drain()
+            self.assertEqual(len(self.lines()), 2)
             self.fences(3)
             self.executor.drain()
         logged = [formatEvent(event) for event in events]
@@ -138,11 +151,39 @@ class LoadTests(AuditCase):
         room[0] = 1 << 30
         self.fences(1)
         self.stop()
-        texts = self.path.read_text().splitlines()
-        self.assertEqual(len(texts[2]), 30)
-        rest = [json.loads(text) for text in texts[3:]]
+        rest = self.lines()[2:]
         self.assertEqual(sum(line.get("count", 1) for line in rest if line["result"] == "lost"), lost)
         self.assertEqual(lost + sum(line["result"] == "allowed" for line in rest), 5)
+
+    def test_full_within_many(self) -> None:
+        """Of many lines in one write, those that are whole stay."""
+        size = 150
+        self.fill_disk(3 * size)
+        with capturedLogs():
+            written = self.file.write([b"%0149d\n" % number for number in range(2)] + [b"x" * size * 2 + b"\n"])
+        self.assertEqual(written, 2)
+        self.assertEqual(self.path.read_bytes().splitlines()[2:], [b"%0149d" % number for number in range(2)])
+
+    def test_part_that_stays(self) -> None:
+        """A part that cannot be removed, or has something of another process behind it, is ended by the next line."""
+
+        def refused(descriptor: int, size: int) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        for others in (b"others", b""):
+            room = self.fill_disk(30, others)
+            if not others:
+                self.patch(os, "ftruncate", refused)
+            before = self.path.read_bytes()
+            with capturedLogs():
+                self.fences(1)
+                self.executor.drain()
+            room[0] = 1 << 30
+            self.fences(1)
+            self.executor.drain()
+            self.assertEqual(len(self.path.read_bytes().removeprefix(before).splitlines()[0]), 30 + len(others))
+            json.loads(self.path.read_bytes().splitlines()[-1])
+            self.path.unlink()
 
     def test_failing_thread(self) -> None:
         """A thread that fails loses lines, which are counted, and a stop ends all the same."""

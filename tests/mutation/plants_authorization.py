@@ -235,6 +235,18 @@ PLANTS = (
         "self._idle.append(done)", "done.callback(None)", _AUDIT, where="AuditLog.stop",
     ),
     Plant(
+        "a part of a line stays after a full disk", "authorization/audit_file.py",
+        "os.ftruncate(self._descriptor, end - size)", "pass", _AUDIT, where="AuditFile._remove_part",
+    ),
+    Plant(
+        "lines of another process are removed with a part of a line", "authorization/audit_file.py",
+        "os.fstat(self._descriptor).st_size == end", "True", _AUDIT, where="AuditFile._remove_part",
+    ),
+    Plant(
+        "whole lines are removed with a part of a line", "authorization/audit_file.py",
+        "written - (data.rfind(b'\\n', 0, written) + 1)", "written", _AUDIT, where="AuditFile.write",
+    ),
+    Plant(
         "a line that the disk has cut swallows the next one", "authorization/audit_file.py",
         'self._is_cut and not self._append(b"\\n")', "False", _AUDIT, where="AuditFile.write",
     ),
