@@ -37,6 +37,9 @@ class _RefusedError(Exception):
 
 
 _MALFORMED = "the token is malformed"
+_TOO_LONG = f"the token is longer than {MAX_SIZE // 1024} KiB"
+_NO_SUBJECT = "the token names no subject, or one that cannot be a name"
+_NO_ROLE = f"the token has a role that cannot be a name: blank, unprintable, or longer than {_LONGEST_NAME} characters"
 
 
 @attrs.frozen
@@ -111,7 +114,9 @@ class TokenVerifier:
 
     def _signed_by(self, token: str) -> TokenKey:
         """Return the key that verifies the signature of a token."""
-        if len(token) > MAX_SIZE or not (parts := _PARTS.fullmatch(token)):
+        if len(token) > MAX_SIZE:
+            raise _RefusedError(_TOO_LONG)
+        if not (parts := _PARTS.fullmatch(token)):
             raise _RefusedError(_MALFORMED)
         for part in parts.groups():
             _decoded(part)
@@ -149,7 +154,7 @@ class TokenVerifier:
         # without a configured audience, only tokens of a secret are accepted, and they must not name an audience
         if rules.audience or not is_own or "aud" in claims:
             _check_audience(claims, rules.audience)
-        principal = Principal("token", _name(claims.get("sub")), _roles(claims, rules.roles_claim))
+        principal = Principal("token", _name(claims.get("sub"), _NO_SUBJECT), _roles(claims, rules.roles_claim))
         return VerifiedToken(principal, key, begins, expires)
 
 
@@ -275,10 +280,13 @@ def _texts(claims: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _name(value: object) -> str:
-    """Return a subject or role as text; refuse a text that is blank, is too long or has unprintable characters."""
+def _name(value: object, refusal: str) -> str:
+    """Return a subject or role as text; refuse a text that is blank, is too long or has unprintable characters.
+
+    :param refusal: the reason to give if the text is refused.
+    """
     if not (isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= _LONGEST_NAME):
-        raise _RefusedError("the token names no subject, or one that cannot be a name")
+        raise _RefusedError(refusal)
     return value
 
 
@@ -287,4 +295,4 @@ def _roles(claims: Mapping[str, Any], claim: str) -> tuple[str, ...]:
     roles = tuple(value.split()) if isinstance(value, str) else _texts(claims, claim)
     if len(roles) > _MOST_ROLES:
         raise _RefusedError("the token has too many roles")
-    return tuple(map(_name, roles))
+    return tuple(_name(role, _NO_ROLE) for role in roles)

@@ -116,7 +116,7 @@ class TokenCommandTests(SynchronousTestCase):
             self.show("--key-file", self.keys, "--audience", "here", self.token, status=1), "the token has expired"
         )
         self.assertIn("names no subject", self.create("--subject", "a\nb", status=1))
-        self.assertIn("names no subject", self.create("--roles", "a\x1bb", status=1))
+        self.assertIn("has a role that cannot be a name", self.create("--roles", "a\x1bb", status=1))
 
     def test_issuer(self) -> None:
         """Tokens of an issuer are shown, too."""

@@ -85,6 +85,14 @@ PLANTS = (
         "value.isprintable()", "True", _READ, where="_name",
     ),
     Plant(
+        "a role that cannot be a name is said to be a subject", _TOKENS,
+        "_name(role, _NO_ROLE)", "_name(role, _NO_SUBJECT)", _READ, where="_roles",
+    ),
+    Plant(
+        "a token of any length is read", _TOKENS,
+        "len(token) > MAX_SIZE", "False", _READ, where="TokenVerifier._signed_by",
+    ),
+    Plant(
         "a short secret is taken", _KEYS,
         "len(secret) < SHORTEST_SECRET", "False", _STORED, where="read_secrets",
     ),
