@@ -114,6 +114,14 @@ PLANTS = (
         _CLIENT, where="EncryptingConnection._begin",
     ),
     Plant(
+        "an answer that refuses StartTLS is not named", _STARTING,
+        "status in ERROR_OF_STATUS", "False", _CLIENT, where="_refusal",
+    ),
+    Plant(
+        "bytes of a peer are shown if its answer is not one to StartTLS", _STARTING,
+        "'its answer was of another kind'", "f'its answer was {reply!r}'", _CLIENT, where="_refusal",
+    ),
+    Plant(
         "a client takes no notice of bytes in clear behind the answer to StartTLS", _STARTING,
         "if has_more: ...", "", _CLIENT, where="EncryptingConnection._begin",
     ),

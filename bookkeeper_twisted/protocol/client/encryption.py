@@ -17,7 +17,7 @@ from ...codec.connection import ClientDecoder
 from ...codec.messages import ErrorResponse, StartTlsRequest, StartTlsResponse
 from ...codec.operations import Operation
 from ...codec.wires import V3
-from ...errors import BookieHandleNotAvailableError, SecurityError, Status
+from ...errors import ERROR_OF_STATUS, BookieHandleNotAvailableError, SecurityError, Status
 from ...security.principals import NOBODY, principal_of
 from ..authentication import Peer
 from .handshake import Handshake
@@ -78,9 +78,7 @@ class EncryptingConnection(Handshake):
                 return
             self._begin_tls()
             return
-        status = reply.status if isinstance(reply, StartTlsResponse | ErrorResponse) else None
-        reason = "it has no TLS" if status is Status.EBADREQ else f"its answer was {status or reply!r}"
-        self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {reason}"))
+        self._fail(SecurityError(f"{self._bookie_id} does not encrypt the connection: {_refusal(reply)}"))
 
     def _begin_tls(self) -> None:
         from ..tls_layer import begin_tls  # imported here: its packages are installed only for TLS
@@ -98,3 +96,13 @@ class EncryptingConnection(Handshake):
         if self._layer is None:
             return BookieHandleNotAvailableError(f"connection lost: {reason}")
         return SecurityError(f"the TLS handshake with {self._bookie_id} failed: {reason}")
+
+
+def _refusal(reply: object) -> str:
+    """Say what a bookie that does not begin TLS has answered, without bytes of the peer."""
+    status = reply.status if isinstance(reply, StartTlsResponse | ErrorResponse) else Status.EOK
+    if status is Status.EBADREQ:
+        return "it has no TLS"
+    if status in ERROR_OF_STATUS:
+        return f"its answer was {status.name} ({ERROR_OF_STATUS[status].text})"
+    return "its answer was of another kind"

@@ -9,7 +9,7 @@ from twisted.internet.protocol import Factory, Protocol
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.encryption import Encryption
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.codec.messages import StartTlsResponse
+from bookkeeper_twisted.codec.messages import AuthResponse, StartTlsResponse
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.config.client import ClientConfig
@@ -239,17 +239,31 @@ class InjectedTests(EncryptedCase):
         """Bytes behind the answer to StartTLS, whole frames or not, end the connection (CVE-2011-0411)."""
         answer = V3.encode_response(StartTlsResponse(V3.header(Operation.START_TLS, 1, 0), Status.EOK))
         for behind in (answer, answer[:5], b"\xff" * 4, b"\x16\x03\x03\x00\x01"):
+            self.assertIn("bytes in clear", self.refusal(answer + behind))
 
-            class Answering(Protocol):
-                def dataReceived(self, data: bytes, behind: bytes = behind) -> None:
-                    self.transport.write(answer + behind)  # type: ignore[union-attr]
+    def refusal(self, answer: bytes) -> str:
+        """Return the text of the error of a client whose StartTLS gets these bytes as its answer."""
 
-            self.setUp()
-            self.network.listeners[HOST, PORT] = Factory.forProtocol(Answering)
-            reading = self.read()
-            self.settle()
-            self.assertIn("bytes in clear", str(self.failureResultOf(reading, SecurityError).value))
-            self.assertEqual(self.states(), [])
+        class Answering(Protocol):
+            def dataReceived(self, data: bytes) -> None:
+                self.transport.write(answer)  # type: ignore[union-attr]
+
+        self.setUp()
+        self.network.listeners[HOST, PORT] = Factory.forProtocol(Answering)
+        reading = self.read()
+        self.settle()
+        self.assertEqual(self.states(), [])
+        return str(self.failureResultOf(reading, SecurityError).value)
+
+    def test_other_answers(self) -> None:
+        """An answer that refuses StartTLS is named by its status; nothing of any other answer is shown."""
+        header = V3.header(Operation.START_TLS, 1, 0)
+        for status, wanted in ((Status.EUA, "EUA (unauthorized access)"), (Status.EIO, "EIO (I/O error ")):
+            text = self.refusal(V3.encode_response(StartTlsResponse(header, status)))
+            self.assertIn(f"does not encrypt the connection: its answer was {wanted}", text)
+        token = AuthResponse(V3.header(Operation.AUTH, 1, 0), "sasl", b"s3cret")
+        text = self.refusal(V3.encode_response(token))
+        self.assertTrue(text.endswith("does not encrypt the connection: its answer was of another kind"), text)
 
     def test_in_pieces(self) -> None:
         """An answer to StartTLS in pieces begins the handshake."""
