@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 _ROLES = "0"
 """The number before the roles in the organizational unit (OU) of a certificate: ``0:writer,reader;1:cluster``."""
 
-_CODED = re.compile("([0-9]+):(.*)")
+_CODED = re.compile("([0-9]+):([^\n\r\x85\u2028\u2029]*)(?:\r\n|[\n\r\x85\u2028\u2029])?")
+"""A code and what it stands for, as Java's ``^([0-9]+):(.*)$`` finds it: only at the end may a line end."""
 
 _JAVA_SPACE = "".join(map(chr, range(33)))
 """The characters that Java's ``trim`` removes around the name of a role in a certificate.
@@ -67,7 +68,8 @@ def principal_of(certificate: "Certificate") -> Principal:
 def roles_of(unit: str) -> tuple[str, ...]:
     """Return the roles in the organizational unit (OU) of a certificate, as Java's ``CertUtils`` does.
 
-    The roles are the comma-separated words after ``0:``.  White space around a role is ignored.
+    The roles are the comma-separated words after ``0:``; if there are several ``0:``, after the last of them.  White
+    space and control characters of ASCII around a role are ignored.
 
     :param unit: a text of the form ``0:role,role;1:cluster``.
     """

@@ -190,6 +190,15 @@ PLANTS = (
         where="_Reader.certificate",
     ),
     Plant(
+        "of several codes of roles the first counts", _PRINCIPALS,
+        "codes[match[1]] = match[2]", "codes.setdefault(match[1], match[2])", _NAMED, where="roles_of",
+    ),
+    Plant(
+        "a role has the end of a line in front of it", _PRINCIPALS,
+        r"re.compile('([0-9]+):([^\n\r\x85\u2028\u2029]*)(?:\r\n|[\n\r\x85\u2028\u2029])?')",
+        "re.compile('([0-9]+):(.*)')", _NAMED, where="",
+    ),
+    Plant(
         "roles are read from any code", _PRINCIPALS,
         "codes.get(_ROLES, '')", "''.join(codes.values())", _NAMED, where="roles_of",
     ),

@@ -44,6 +44,7 @@ class RolesTests(SynchronousTestCase):
         for unit, roles in {
             "0:a": ("a",), "0:a,b;1:c": ("a", "b"), "1:c;0: a , b ": ("a", "b"), "0:a;0:b": ("b",),
             "0:,b": ("", "b"), "0:a,,": ("a",), "0:": (), "": (), "a": (), "00:a": (), " 0:a": (), "1:0:a": (),
+            "0:a\n;1:c": ("a",), "0:a\r\n": ("a",), "0:a\u2028": ("a",), "0:\ra": (), "0:\na": (), "0:a\u2028b": (),
             "0: \ta\0": ("a",), "0:\u00a0a": ("\u00a0a",), "0: a b ": ("a b",),
         }.items():  # fmt: skip
             self.assertEqual(roles_of(unit), roles, unit)
