@@ -1,9 +1,10 @@
-"""Lets several callers wait for the same coroutine or the same Deferred."""
+"""Lets several callers wait for the same coroutine or the same Deferred, also for a limited time."""
 
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
@@ -57,3 +58,13 @@ def end_of(running: "Deferred[Any]") -> "Deferred[None]":
 
     running.addBoth(ended)
     return waiter
+
+
+def ended_within(running: "Deferred[Any]", clock: IReactorTime, seconds: float) -> "Deferred[bool]":
+    """Return a new Deferred that fires with True when ``running`` fires or fails, with False if this takes too long.
+
+    :param running: goes on after the time limit, and keeps its result.
+    :param clock: the clock for the time limit.
+    :param seconds: the time limit.
+    """
+    return end_of(running).addCallback(lambda _: True).addTimeout(seconds, clock, lambda *_: False)

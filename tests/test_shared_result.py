@@ -3,9 +3,10 @@
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.shared_result import SharedResult
+from bookkeeper_twisted.shared_result import SharedResult, ended_within
 
 
 class SharedResultTests(SynchronousTestCase):
@@ -42,3 +43,37 @@ class SharedResultTests(SynchronousTestCase):
         self.failureResultOf(one, CancelledError)
         self.gate.callback(1)
         self.assertEqual(self.successResultOf(two), 1)
+
+
+class EndedWithinTests(SynchronousTestCase):
+    """:func:`ended_within`."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.running: Deferred[int] = Deferred()
+
+    def test_in_time(self) -> None:
+        """What ends in time, well or not, is said to have ended, and keeps its result; no timer is left."""
+        for outcome in (5, ValueError("no")):
+            running: Deferred[int] = Deferred()
+            ended = ended_within(running, self.clock, 2.0)
+            self.clock.advance(1.9)
+            if isinstance(outcome, int):
+                running.callback(outcome)
+                self.assertEqual(self.successResultOf(running), outcome)
+            else:
+                running.errback(outcome)
+                self.failureResultOf(running, ValueError)
+            self.assertIs(self.successResultOf(ended), True)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_too_late(self) -> None:
+        """What takes longer goes on, undisturbed."""
+        ended = ended_within(self.running, self.clock, 2.0)
+        self.clock.advance(1.9)
+        self.assertNoResult(ended)
+        self.clock.advance(0.2)
+        self.assertIs(self.successResultOf(ended), False)
+        self.assertNoResult(self.running)
+        self.running.callback(5)
+        self.assertEqual(self.successResultOf(self.running), 5)

@@ -1,8 +1,10 @@
 """Autorecovery in one process: the auditor with its election, and the replication worker."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 import attrs
+from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -13,6 +15,7 @@ from ..instruments import Instruments, RecentQuantile
 from ..limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
+from ..shared_result import ended_within
 from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .interfaces import CopyProgress, LedgerStatus, repair_of
@@ -25,6 +28,9 @@ from .replication.fragment_replicator import FragmentReplicator
 from .replication.placement import Placement
 from .replication.repair import LedgerRepair
 from .replication.worker import ReplicationWorker, WorkerSettings
+
+STOP_SECONDS = 5.0
+"""Seconds after which a stop waits no longer for the metadata store."""
 
 _ANY_NUMBER = 1 << 30
 
@@ -61,6 +67,7 @@ class AutoRecovery:
         now_ms: Callable[[], int], instruments: Instruments | None = None,
     ) -> None:  # fmt: skip
         instruments = instruments or Instruments()
+        self._clock = clock
         driver: IMetadataDriver = client.metadata
         context = client.context
         throttles = self.throttles = Throttles(clock, throttle_rates(config), instruments)
@@ -122,16 +129,32 @@ class AutoRecovery:
         self.limits.set_limits(rates, None if bound == before.replication_latency_bound_ms else bound)
 
     async def stop(self) -> None:
-        """Stop the auditor, and then the worker, which cancels its repairs and releases their locks."""
-        services: Mapping[str, Callable[[], Awaitable[None]]] = {
+        """Stop the auditor, and then the worker, which cancels its repairs and releases their locks.
+
+        All work ends immediately.  Wait for the metadata store, which removes the candidate and the locks, but for
+        :data:`STOP_SECONDS` at most.
+        """
+        services: Mapping[str, Callable[[], Coroutine[Deferred[Any], Any, None] | Deferred[None]]] = {
             AUDITOR: self.election.stop, WORKER: self.worker.stopService
         }  # fmt: skip
-        for step in (stop for name, stop in services.items() if name in self._services):
+        until, is_late = self._clock.seconds() + STOP_SECONDS, False
+        stopping = [ensureDeferred(stop()) for name, stop in services.items() if name in self._services]
+        for each in stopping:
+            if not await ended_within(each, self._clock, max(0.0, until - self._clock.seconds())):
+                is_late = True
+                each.cancel()
             try:
-                await step()
+                await each
             # Continue after the error: the store removes the candidate and the locks at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)
+            except CancelledError:
+                pass
+        if is_late:
+            self._log.warn(
+                "autorecovery ends: the metadata store has not answered within {seconds:g} s; it removes the candidate "
+                "and the locks by itself when the session of this process ends", seconds=STOP_SECONDS,
+            )  # fmt: skip
         self.adaptive.stop()
 
 

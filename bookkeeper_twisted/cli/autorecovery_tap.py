@@ -51,6 +51,6 @@ def autorecovery_service(
 
     say_what_runs(options.config)
     try:
-        return Bookies(make, fail, manager, ClockSteps(reactor), "autorecovery")
+        return Bookies(make, fail, manager, ClockSteps(reactor), reactor, "autorecovery")
     except BookKeeperError as error:
         raise SystemExit(f"autorecovery: {error}") from None

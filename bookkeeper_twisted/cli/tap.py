@@ -153,7 +153,7 @@ def bookies_service(
     # Log warnings for the first bookie only: all bookies of a standalone cluster have almost the same configuration.
     say_what_runs(options.configs[0])
     try:
-        return Bookies(make, fail, manager, ClockSteps(reactor))
+        return Bookies(make, fail, manager, ClockSteps(reactor), reactor)
     except BookKeeperError as error:
         raise SystemExit(f"bookie: {error}") from None
 

@@ -135,7 +135,7 @@ class AutorecoveryService:
     async def _start(self) -> None:
         try:
             client = await self._connect()
-            self._undo.push_async_callback(client.close)
+            self._undo.push_async_callback(self._close, client)
             identity = Identity(self.bookie_id, host_name())
             self.autorecovery = AutoRecovery(
                 self._reactor, client, self.config, identity, self._now_ms, self._instruments
@@ -162,6 +162,13 @@ class AutorecoveryService:
                 self._log.warn("autorecovery waits for the metadata store: {error}", error=error)
                 self._has_tried()
                 await deferLater(self._reactor, self._retry_pause)
+
+    async def _close(self, client: BookKeeper) -> None:
+        """Close the ``client``; only log that the metadata store fails, which ends the session by itself."""
+        try:
+            await client.close()
+        except MetadataError as error:
+            self._log.warn("the end of autorecovery's session with the metadata store failed: {error}", error=error)
 
     async def _serve_http(self, limits: ISpeedLimits) -> None:
         if self._http_endpoint is None or self._protection is None:

@@ -4,11 +4,16 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
 
 from ..errors import MetadataError
+from ..shared_result import ended_within
 from .interfaces import IUnderreplication
 
 T = TypeVar("T")
+
+RELEASE_SECONDS = 1.0
+"""Seconds for which cancelled work waits until the store has released its lock."""
 
 
 class LedgerLock:
@@ -70,16 +75,30 @@ class LedgerLock:
 
 
 async def under_lock(
-    locks: IUnderreplication, ledger_id: int, holder: str, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]
-) -> T:
+    locks: IUnderreplication, ledger_id: int, holder: str, work: Callable[[], Coroutine["Deferred[Any]", Any, T]],
+    clock: IReactorTime | None = None,
+) -> T:  # fmt: skip
     """Take the replication lock of a ledger, run ``work``, and release the lock; if the lock is lost, cancel the work.
 
     :param holder: text that is stored with the lock, for people to read.
+    :param clock: if this coroutine is cancelled, the clock by which it waits for the release, but for
+        :data:`RELEASE_SECONDS` at most: the store removes the lock when the session ends.  None to wait for the end.
     :raises bookkeeper_twisted.errors.LedgerLockedError: another process or this one holds the lock.
     :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released.
     """
     lock = await LedgerLock.take(locks, ledger_id, holder)
     try:
-        return await lock.run(work)
-    finally:
+        result = await lock.run(work)
+    except CancelledError:
+        releasing = Deferred.fromCoroutine(lock.release())
+        if clock is None:
+            await releasing
+        else:
+            await ended_within(releasing, clock, RELEASE_SECONDS)
+            releasing.addErrback(lambda _: None).cancel()
+        raise
+    except BaseException:
         await lock.release()
+        raise
+    await lock.release()
+    return result

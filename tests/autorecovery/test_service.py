@@ -3,11 +3,14 @@
 from itertools import pairwise
 from typing import Any
 
+from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.interfaces import CopyProgress, LedgerStatus
 from bookkeeper_twisted.autorecovery.limits import LIMITERS
 from bookkeeper_twisted.autorecovery.service import (
+    STOP_SECONDS,
     AutoRecovery,
     Identity,
     checker_settings,
@@ -233,6 +236,34 @@ class AutoRecoveryTests(RecoveryCase):
         self.finish(made.stop())
         self.assertEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
         self.assertNotEqual(self.do(self.marked()), [])
+
+    def test_stop_without_the_store(self) -> None:
+        """A stop ends all work at once, and waits for a store that does not answer for five seconds, for all calls."""
+        made = self.autorecovery(replication_write_rate_by_bytes=1)
+        ledgers = [self.write(self.payloads(20)) for _ in range(3)]
+        self.kill(self.metadata(ledgers[0]).segments[0].bookies[0])
+        self.pass_time(5)
+        held, calls = self.do(self.cluster.underreplication.locked_ledgers()), list[Deferred[None]]()
+
+        def asked(*_: object) -> "Deferred[None]":
+            calls.append(Deferred())
+            return calls[-1]
+
+        self.patch(made.worker._underreplication, "unlock", asked)
+        self.patch(made.election._auditing, "withdraw", asked)
+        stopping = self.start(made.stop())
+        self.assertFalse(made.election.in_office)
+        self.assertGreater(len(held), 1)
+        self.assertEqual(len(calls), len(held) + 1)
+        self.pass_time(STOP_SECONDS - 0.1)
+        self.assertNoResult(stopping)
+        with capturedLogs() as events:
+            self.pass_time(0.2)
+        self.successResultOf(stopping)
+        self.assertTrue(all(call.called for call in calls))
+        said = [text for event in events if (text := formatEvent(event)).startswith("autorecovery ends")]
+        text = "autorecovery ends: the metadata store has not answered within 5 s; it removes the candidate and the "
+        self.assertEqual(said, [f"{text}locks by itself when the session of this process ends"])
 
 
 class SettingsTests(SynchronousTestCase):

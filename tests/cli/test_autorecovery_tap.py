@@ -143,7 +143,7 @@ class ServiceTests(SynchronousTestCase):
 
         def service(reactor: Any, options: AutorecoveryOptions, fail: Any, manager: ServiceManager) -> Bookies:
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor))
+            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor), reactor)
 
         self.patch(autorecovery_tap, "autorecovery_service", service)
         for arguments in ([], ["--logLevel=debug"]):

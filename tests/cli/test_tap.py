@@ -148,7 +148,7 @@ class BookiesServiceTests(SynchronousTestCase):
         def service(reactor: Any, options: tap.Options, fail: Any, manager: ServiceManager) -> Bookies:
             said.append("bookie")
             statuses.append(fail.__self__)
-            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor))
+            return Bookies(lambda failed: [], fail, manager, ClockSteps(reactor), reactor)
 
         self.patch(tap, "bookies_service", service)
         tap.makeService(self._options("--logLevel=warn"))

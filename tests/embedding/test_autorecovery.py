@@ -4,15 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.embedding.autorecovery import AutorecoveryService, make_autorecovery, make_daemon
-from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.errors import ConfigError, MetadataError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.limits.adaptive import AdaptiveThrottles
 from bookkeeper_twisted.limits.throttle import Throttles
+from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
 from bookkeeper_twisted.metrics import new_registry, render
 
 _LOCAL: dict[str, Any] = {"advertised_address": "127.0.0.1", "allow_loopback": True, "http_server_host": "127.0.0.1"}
@@ -107,6 +109,22 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         self._settle()
         self.assertEqual([(server[0], server[3]) for server in self.reactor.tcpServers], [(8001, "0.0.0.0")])
         self._stop(service)
+
+    def test_store_fails_at_the_end(self) -> None:
+        """A metadata store that fails at the end of the session is one line, and the stop ends."""
+        service = self._made()
+        service.start()
+        self._settle()
+
+        async def close(driver: object) -> None:
+            raise MetadataError("locked")
+
+        self.patch(EmbeddedDriver, "close", close)
+        with capturedLogs() as events:
+            self._stop(service)
+        said = [(event["log_level"], formatEvent(event)) for event in events if "locked" in formatEvent(event)]
+        text = "the end of autorecovery's session with the metadata store failed: locked"
+        self.assertEqual(said, [(LogLevel.warn, text)])
 
     def test_failing_start(self) -> None:
         """A client that cannot be made fails the start, with everything undone."""

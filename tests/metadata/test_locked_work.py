@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import LedgerLockedError, MetadataError, NotEnoughBookiesError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.metadata.locked_work import LedgerLock, under_lock
+from bookkeeper_twisted.metadata.locked_work import RELEASE_SECONDS, LedgerLock, under_lock
 
 
 class LockedWorkTests(SynchronousTestCase):
@@ -65,6 +65,41 @@ class LockedWorkTests(SynchronousTestCase):
         running.cancel()
         self.failureResultOf(running, CancelledError)
         self.assertEqual(self.store.locks, {})
+
+    def _cancelled(self, clock: Clock | None, answer: "Deferred[None]") -> "Deferred[int]":
+        """Work that was cancelled and whose lock the store does not release at once."""
+        locks: Any = self.driver.underreplication
+        running = Deferred.fromCoroutine(under_lock(locks, 5, "host", self._work, clock))
+        self.patch(locks, "unlock", lambda ledger_id: answer)
+        running.cancel()
+        self.assertNoResult(running)
+        return running
+
+    def test_cancelled_without_an_answer(self) -> None:
+        """With a clock it waits for the release for a second, and leaves the rest to the end of the session."""
+        clock, answer = Clock(), Deferred[None]()
+        running = self._cancelled(clock, answer)
+        clock.advance(RELEASE_SECONDS - 0.1)
+        self.assertNoResult(running)
+        clock.advance(0.2)
+        self.failureResultOf(running, CancelledError)
+        self.assertTrue(answer.called)
+        for outcome in (None, MetadataError("down")):
+            clock, answer, self.step = Clock(), Deferred[None](), Deferred()
+            self.setUp()
+            running = self._cancelled(clock, answer)
+            answer.callback(None) if outcome is None else answer.errback(outcome)
+            self.failureResultOf(running, CancelledError)
+            self.assertEqual(clock.getDelayedCalls(), [])
+
+    def test_cancelled_without_a_clock(self) -> None:
+        """Without one it waits for the end of the release, and says what failed."""
+        for outcome, expected in ((None, CancelledError), (MetadataError("down"), MetadataError)):
+            self.setUp()
+            answer = Deferred[None]()
+            running = self._cancelled(None, answer)
+            answer.callback(None) if outcome is None else answer.errback(outcome)
+            self.failureResultOf(running, expected)
 
     def test_lost_between(self) -> None:
         """Work that comes after the loss of the lock does not begin; a release harms nobody's lock."""

@@ -27,7 +27,7 @@ from typing import Any, cast
 
 import attrs
 from twisted.application.service import Service
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, gatherResults
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -179,8 +179,7 @@ class ReplicationWorker(Service):
         if self._working is not None:
             self._working.cancel()
             await self._working
-        for running in jobs:
-            await running
+        await gatherResults(jobs)  # unlike one after another: if the stop is cancelled, all are
         self._failure_log.flush()
 
     def _cancel_jobs(self) -> None:

@@ -2,16 +2,24 @@
 
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
-from ...errors import MetadataError
+from ...errors import MetadataError, MetadataUnavailableError
 from ...metadata.interfaces import IRegistration
 from ...model import BookieServiceInfo
+from ...shared_result import ended_within
 from ..bookie import WriteMode
 
 RETRY_SECONDS = 5.0
+FIRST_WAIT = 1.0
+"""Seconds for which a stop waits for the withdrawal of the registration before it closes the port."""
+
+WITHDRAWAL_SECONDS = 5.0
+"""Seconds after which a stop gives up the withdrawal of the registration."""
+
 _LOG_INTERVAL = 60.0
 """Seconds after which a repeated failure is logged again."""
 
@@ -42,6 +50,9 @@ class BookieRegistration:
         self._has_registered = False
         self._registered_as: bool | None = None
         self._telling: Deferred[None] | None = None
+        self._following: Deferred[None] | None = None
+        self._withdrawing: Deferred[None] | None = None
+        self._withdrawn_at = 0.0
         self._retry: IDelayedCall | None = None
         self._withdrawn = False
         self._logged_at: float | None = None
@@ -137,11 +148,47 @@ class BookieRegistration:
             self._tell_soon()
 
     async def withdraw(self) -> None:
-        """Withdraw the registration from the metadata store."""
-        self._withdrawn = True
+        """Begin to withdraw the registration, and wait for the metadata store, but for :data:`FIRST_WAIT` at most.
+
+        A stop calls this before it closes the port, because clients should find no bookie registered that refuses
+        their connections.  If the store does not answer, this reason is gone: clients could not learn of the stop for
+        as long as the outage lasts, and the bookie would accept entries meanwhile.  So the stop goes on while the
+        withdrawal does, and calls :meth:`end_withdrawal` behind its checkpoint.
+        """
+        self._withdrawn, self._withdrawn_at = True, self._clock.seconds()
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
+        self._withdrawing = Deferred.fromCoroutine(self._withdraw())
+        if not await ended_within(self._withdrawing, self._clock, FIRST_WAIT):
+            self._log.warn(
+                "the metadata store has not withdrawn the registration of the bookie within {seconds:g} s: the bookie "
+                "stops nevertheless, and clients may try to connect to it", seconds=FIRST_WAIT,
+            )  # fmt: skip
+
+    async def end_withdrawal(self) -> None:
+        """Wait for the withdrawal that :meth:`withdraw` has begun, until :data:`WITHDRAWAL_SECONDS` after its begin.
+
+        Then cancel it, together with a change of mode in progress.
+
+        :raises MetadataError: the store failed, or has not answered in time.  It removes the registration when the
+            session of this process ends.
+        """
+        withdrawing = self._withdrawing
+        if withdrawing is None:
+            return
+        left = self._withdrawn_at + WITHDRAWAL_SECONDS - self._clock.seconds()
+        if not await ended_within(withdrawing, self._clock, max(0.0, left)):
+            withdrawing.addErrback(_ignore_cancellation).cancel()
+            if self._following is not None:
+                self._following.cancel()
+            raise MetadataUnavailableError(
+                f"the metadata store has not answered within {WITHDRAWAL_SECONDS:g} s; it removes the registration by "
+                "itself when the session of this process ends"
+            )
+        await withdrawing
+
+    async def _withdraw(self) -> None:
         if self._telling is not None:
             waiter: Deferred[None] = Deferred()
             self._telling.chainDeferred(waiter)
@@ -161,7 +208,7 @@ class BookieRegistration:
     def _tell_soon(self) -> None:
         if self._telling is None and self._retry is None and not self._withdrawn:
             self._telling = Deferred()
-            Deferred.fromCoroutine(self._follow())
+            self._following = Deferred.fromCoroutine(self._follow()).addErrback(_ignore_cancellation)
 
     async def _follow(self) -> None:
         """Change the registration until it agrees with the bookie's write mode; if the store fails, retry later."""
@@ -184,3 +231,7 @@ class BookieRegistration:
     def _try_again(self) -> None:
         self._retry = None
         self._tell_soon()
+
+
+def _ignore_cancellation(failure: Failure) -> None:
+    failure.trap(CancelledError)

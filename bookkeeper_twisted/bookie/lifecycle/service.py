@@ -355,20 +355,20 @@ class BookieService(Service):
             self.instruments, self._paths.ledgers, self._paths.journals,
             lambda path: self._disks.used(current(path)), lambda: self._disks.n_writable,
         )  # fmt: skip
-        self.engine = Engine(
+        engine = self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
             self._fail, self._checkpointed, self._options, self.instruments, self._labels,
         )  # fmt: skip
-        mode = self.engine.bookie.mode
+        mode = engine.bookie.mode
         self._registration = BookieRegistration(mode, self._registrations, self.bookie_id, self._reactor)
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
         if self._store.shortage is not None:
-            self.engine.disk_is_full(self._store.shortage)
+            engine.disk_is_full(self._store.shortage)
         if config.persist_bookie_status_enabled:
             status = RememberedStatus(self._fs, directories, self._in_flush_thread, self._reactor.seconds)
             await status.restore(self.admin, self._registration)
-        engine = self.engine
-        self.engine.start(config.flush_interval / 1000)
+        engine.start(config.flush_interval / 1000)
+        self._then_undo(self._registration.end_withdrawal, "the withdrawal of the registration of the bookie")
         self._then_undo(self._stop_engine)
         self._then_undo(self._disks.stop)
         self.admin.attach(self._registration, self._disks, engine.access, engine.context.slow, engine.journal_groups)
@@ -437,7 +437,7 @@ class BookieService(Service):
         await self._disks.check()
         self._registrations.on_registration_lost(self._fail)
         await self._registration.register(info)
-        self._then_undo(self._registration.withdraw, "the withdrawal of the registration of the bookie")
+        self._then_undo(self._registration.withdraw)
         self._disks.start(self.config.disk_check_interval / 1000)
 
     async def _maintain(self) -> None:

@@ -209,7 +209,7 @@ class LedgerCollector:
         cluster = self._cluster
         try:
             return await under_lock(
-                cluster.locks, ledger_id, cluster.bookie_id, lambda: self._forget_unless_needed(ledger_id)
+                cluster.locks, ledger_id, cluster.bookie_id, lambda: self._forget_unless_needed(ledger_id), self._clock
             )
         except LedgerLockedError:
             return 0

@@ -6,15 +6,20 @@ from typing import Protocol
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...bookie.lifecycle.condition import Condition
 from ...config.bookie import BookieConfig
 from ...errors import BookKeeperError
+from ...shared_result import ended_within
 from ..shell_text import on_one_line
 from .clock_steps import ClockSteps
 from .service_manager import ServiceManager
+
+PATIENCE = 0.5
+"""Seconds for which a stop waits for one service before it stops the next one, too."""
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
 """Errors that an operator can fix: the log shows only their text, without a traceback."""
@@ -54,10 +59,14 @@ class Startable(Protocol):
 class Bookies(Service):
     """Starts the bookies of one process one after another, and stops them in reverse order.
 
+    If one of them needs longer than :data:`PATIENCE` to stop, the next one begins to stop meanwhile: a bookie must not
+    accept entries while autorecovery waits for a metadata store that does not answer.
+
     :param make: makes the bookies.  Its argument is the function that a bookie calls if it fails after its start.
     :param fail: ends the process with status 1.
     :param manager: the service manager of this process, which gets reports about the bookies.
     :param clock_steps: keeps the timers of this process on time when the clock is set.
+    :param clock: the clock for the time limits of a stop.
     :param what: the name under which the log mentions the bookies of this process.
     :ivar bookies: the services, in the order of their start.
     """
@@ -66,8 +75,9 @@ class Bookies(Service):
 
     def __init__(
         self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None],
-        manager: ServiceManager, clock_steps: ClockSteps, what: str = "the bookie",
+        manager: ServiceManager, clock_steps: ClockSteps, clock: IReactorTime, what: str = "the bookie",
     ) -> None:  # fmt: skip
+        self._clock = clock
         self._clock_steps = clock_steps
         self._what = what
         self._manager = manager
@@ -116,8 +126,15 @@ class Bookies(Service):
     async def _stop(self) -> None:
         if self._starting is not None:
             self._starting.cancel()
+        stopping: list[Deferred[None]] = []
         while self._started:
-            await self._started.pop().stop()
+            stopping.append(self._started.pop().stop())
+            await ended_within(stopping[-1], self._clock, PATIENCE)
+        for each in stopping:
+            try:
+                await each
+            except Exception:  # the others must end nevertheless: a bookie writes its checkpoint
+                self._log.failure("a service of this process did not stop as it should")
         self._clock_steps.stop()
         self._manager.stopped()
 

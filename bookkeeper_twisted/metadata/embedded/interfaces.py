@@ -11,6 +11,12 @@ from ..interfaces import Versioned
 
 T = TypeVar("T")
 
+PATIENCE_AT_END = 1.0
+"""Maximum number of seconds for which the end of a session waits for the locks of other processes.
+
+What the session leaves in the store, such as a registration, has no effect, because the session is dead.
+"""
+
 
 class Creation(Enum):
     """Whether to create a store that does not exist.

@@ -27,7 +27,7 @@ from ...errors import (
 )
 from ...sqlite_files import has_lost_file, make_private_file
 from ..interfaces import ANY_VERSION, Versioned
-from .interfaces import Creation, IMetadataStore
+from .interfaces import PATIENCE_AT_END, Creation, IMetadataStore
 from .sqlite_reserve import StoreReserve
 from .sqlite_sessions import SessionFiles, file_identity, is_file
 
@@ -147,6 +147,7 @@ class SqliteStore:
                 self._sessions.begin()
 
     def close(self) -> None:
+        self._patience = min(self._patience, PATIENCE_AT_END)
         try:
             if self._db is not None:
                 with suppress(MetadataSpaceError):  # the session is dead, so its remaining rows have no effect

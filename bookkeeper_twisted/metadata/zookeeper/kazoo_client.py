@@ -13,7 +13,6 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import EventType, KazooState, KeeperState
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 from twisted.internet.defer import Deferred, fail
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -48,6 +47,9 @@ _ERRORS: dict[type[Exception], type[ZooKeeperError]] = {
     kazoo_errors.SessionMovedError: OutcomeUnknownError,
     kazoo_errors.OperationTimeoutError: OutcomeUnknownError,
 }
+CLOSE_SECONDS = 3.0
+"""Seconds for which the end of a session waits for an answer of ZooKeeper."""
+
 _RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0}
 _WORDS = {
     KeeperState.EXPIRED_SESSION: SessionState.EXPIRED,
@@ -60,7 +62,7 @@ _WORDS = {
 class KazooZooKeeper:
     """A connection to ZooKeeper by one kazoo client.
 
-    :param reactor: runs all callbacks; its thread pool runs the call that stops kazoo, because this call blocks.
+    :param reactor: runs all callbacks.
     :param hosts: ``host:port``, separated by commas.
     """
 
@@ -71,6 +73,7 @@ class KazooZooKeeper:
         self.trouble = ""
         self._reactor = reactor
         self._closing = False
+        self._timeout = options.session_timeout
         self._under_way: dict[Deferred[Any], str] = {}
         self._acl = CREATOR_ALL_ACL if options.secure else OPEN_ACL_UNSAFE
         auth = [credential.partition(":")[::2] for credential in options.auth]
@@ -103,18 +106,39 @@ class KazooZooKeeper:
         self.trouble = trouble
 
     def close(self) -> "Deferred[None]":
+        """End the session and the connection; if ZooKeeper does not answer within :data:`CLOSE_SECONDS`, log this.
+
+        kazoo waits longer, for ten seconds or the session timeout, so the call that stops kazoo runs on a thread of its
+        own: the end of the process waits for the threads of the reactor's pool, but not for this one.
+        """
         self._closing = True
-        closed = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._close)
-        closed.addErrback(self._did_not_close)
+        closed: Deferred[None] = Deferred()
+
+        def ended(failure: Failure | None) -> None:
+            if closed.called:
+                return  # too late: this was logged
+            if failure is not None:
+                self._log.failure("kazoo does not stop", failure)
+            closed.callback(None)
+
+        def stop() -> None:
+            failure = None
+            try:
+                self._kazoo.stop()
+                self._kazoo.close()
+            except Exception:
+                failure = Failure()
+            self._reactor.callFromThread(ended, failure)
+
+        self._kazoo.handler.spawn(stop)
+        closed.addTimeout(CLOSE_SECONDS, self._reactor, self._not_closed)
         return closed.addCallback(lambda _: self._lose_all())
 
-    def _did_not_close(self, failure: Failure) -> None:
-        """Log that kazoo did not stop; the server ends the session after the session timeout."""
-        self._log.failure("kazoo does not stop", failure)
-
-    def _close(self) -> None:
-        self._kazoo.stop()
-        self._kazoo.close()
+    def _not_closed(self, *_: object) -> None:
+        self._log.warn(
+            "ZooKeeper does not answer the end of the session of this process: it ends the session by itself, with the "
+            "registration and the locks of this process, after {seconds:g} s without contact", seconds=self._timeout,
+        )  # fmt: skip
 
     # -- calls --
 

@@ -6,8 +6,13 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import WriteMode
-from bookkeeper_twisted.bookie.lifecycle.registration import RETRY_SECONDS, BookieRegistration
-from bookkeeper_twisted.errors import BookieRegisteredError, MetadataError
+from bookkeeper_twisted.bookie.lifecycle.registration import (
+    FIRST_WAIT,
+    RETRY_SECONDS,
+    WITHDRAWAL_SECONDS,
+    BookieRegistration,
+)
+from bookkeeper_twisted.errors import BookieRegisteredError, MetadataError, MetadataUnavailableError
 from bookkeeper_twisted.model import BookieServiceInfo
 
 
@@ -28,6 +33,7 @@ class _Store:
 
     async def unregister_bookie(self, bookie_id: str) -> None:
         self.calls.append("gone")
+        await self.gate
 
 
 class RegistrationTests(SynchronousTestCase):
@@ -41,6 +47,17 @@ class RegistrationTests(SynchronousTestCase):
 
     def register(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.registration.register(BookieServiceInfo())))
+
+    def begin(self) -> "Deferred[None]":
+        """Begin to withdraw the registration from a store that does not answer."""
+        self.register()
+        self.store.gate = Deferred()
+        return Deferred.fromCoroutine(self.registration.withdraw())
+
+    def end(self) -> None:
+        """The withdrawal ends at once, well."""
+        self.successResultOf(Deferred.fromCoroutine(self.registration.end_withdrawal()))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_register(self) -> None:
         """A bookie registers as what it is."""
@@ -207,8 +224,10 @@ class RegistrationTests(SynchronousTestCase):
         self.registration.set_read_only("full", True)
         withdrawing = Deferred.fromCoroutine(self.registration.withdraw())
         self.assertNoResult(withdrawing)
+        self.store.gate = succeed(None)
         gate.errback(MetadataError("down"))
         self.successResultOf(withdrawing)
+        self.end()
         self.registration.set_read_only("full", False)
         self.assertEqual((self.store.calls[-1], self.clock.getDelayedCalls()), ("gone", []))
 
@@ -219,3 +238,70 @@ class RegistrationTests(SynchronousTestCase):
         self.registration.set_read_only("full", True)
         self.successResultOf(Deferred.fromCoroutine(self.registration.withdraw()))
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_not_withdrawn(self) -> None:
+        """A bookie that was not registered has nothing to withdraw."""
+        self.end()
+        self.assertEqual(self.store.calls, [])
+
+    def test_no_answer_at_first(self) -> None:
+        """A stop waits a second for the store, and says that it goes on; the withdrawal goes on, too."""
+        withdrawing = self.begin()
+        self.clock.advance(FIRST_WAIT - 0.1)
+        self.assertNoResult(withdrawing)
+        with capturedLogs() as events:
+            self.clock.advance(0.2)
+        self.successResultOf(withdrawing)
+        text = (
+            "the metadata store has not withdrawn the registration of the bookie within 1 s: the bookie stops "
+            "nevertheless, and clients may try to connect to it"
+        )
+        self.assertEqual([formatEvent(event) for event in events], [text])
+        ending = Deferred.fromCoroutine(self.registration.end_withdrawal())
+        self.assertNoResult(ending)
+        self.store.gate.callback(None)
+        self.successResultOf(ending)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_no_answer(self) -> None:
+        """After five seconds of its beginning the withdrawal is cancelled, and the store does the rest."""
+        self.begin()
+        self.clock.advance(FIRST_WAIT)
+        ending = Deferred.fromCoroutine(self.registration.end_withdrawal())
+        self.clock.advance(WITHDRAWAL_SECONDS - FIRST_WAIT - 0.1)
+        self.assertNoResult(ending)
+        self.clock.advance(0.1)
+        text = "the metadata store has not answered within 5 s; it removes the registration by itself when the session"
+        self.assertIn(text, str(self.failureResultOf(ending, MetadataUnavailableError).value))
+        self.assertTrue(self.store.gate.called)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_no_time_left(self) -> None:
+        """A checkpoint that took longer than that leaves no more time for the withdrawal."""
+        self.begin()
+        self.clock.advance(WITHDRAWAL_SECONDS + 1)
+        ending = Deferred.fromCoroutine(self.registration.end_withdrawal())
+        self.clock.advance(0)
+        self.failureResultOf(ending, MetadataUnavailableError)
+
+    def test_change_without_an_answer(self) -> None:
+        """Nor does a change of mode without an answer outlive the withdrawal that waits for it."""
+        self.register()
+        gate = self.store.gate = Deferred()
+        self.registration.set_read_only("full", True)
+        withdrawing = Deferred.fromCoroutine(self.registration.withdraw())
+        self.clock.advance(FIRST_WAIT)
+        self.successResultOf(withdrawing)
+        ending = Deferred.fromCoroutine(self.registration.end_withdrawal())
+        self.clock.advance(WITHDRAWAL_SECONDS - FIRST_WAIT)
+        self.failureResultOf(ending, MetadataUnavailableError)
+        self.assertTrue(gate.called)
+        self.assertEqual(self.store.calls, [("b1", "writable"), ("b1", "read-only")])
+
+    def test_withdrawal_fails(self) -> None:
+        """The error of a store that fails is that of the end, and of nothing else."""
+        withdrawing = self.begin()
+        self.store.gate.errback(MetadataError("down"))
+        self.successResultOf(withdrawing)
+        ending = Deferred.fromCoroutine(self.registration.end_withdrawal())
+        self.assertEqual(str(self.failureResultOf(ending, MetadataError).value), "down")

@@ -7,6 +7,7 @@ from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.bookie.admin import Phase
+from bookkeeper_twisted.bookie.lifecycle.registration import FIRST_WAIT, WITHDRAWAL_SECONDS
 from bookkeeper_twisted.errors import MetadataError, StorageError
 
 from ..rig import Peer, adds, run
@@ -117,3 +118,44 @@ class StopTests(StepTestCase):
         self.settle(executor)
         self.successResultOf(stopping)
         self.assertEqual(closed, [None])
+
+    def test_withdrawn_before_the_port(self) -> None:
+        """Clients find no bookie registered that refuses their connections: the withdrawal comes first."""
+        service, executor = self.start()
+        ports = list[object]()
+
+        async def withdraw(bookie_id: str) -> None:
+            ports.append(service._listening)
+
+        self.patch(service._registrations, "unregister_bookie", withdraw)
+        self.stop(service, executor)
+        self.assertNotIn(None, ports)
+
+    def test_store_does_not_answer(self) -> None:
+        """If the store does not answer, the bookie waits a second, then closes its port and writes its checkpoint."""
+        service, executor = self.start()
+        assert service.engine is not None
+        answer, began, said = Deferred[None](), self.world.reactor.seconds(), list[tuple[float, str]]()
+        peer = Peer(service.engine.factory.buildProtocol(None))
+        peer.send(adds(run(1, 0, 2)))
+        self.settle(executor)
+        peer.leave()
+        self.patch(service._registrations, "unregister_bookie", lambda bookie_id: answer)
+        stopping = service.stop()
+        ports = list[object]()
+        for step in (0.0, *[0.5] * 10):
+            self.assertNoResult(stopping)
+            with capturedLogs() as events:
+                self.world.reactor.advance(step)
+                self.settle(executor)
+            now = self.world.reactor.seconds() - began
+            said += [(now, text) for event in events if "bookie" in (text := formatEvent(event))]
+            ports.append(service._listening)
+        self.successResultOf(stopping)
+        self.assertEqual([port is None for port in ports], [False, False] + [True] * 9)
+        at, of = zip(*((now, text.split(": ")[1]) for now, text in said if ": " in text), strict=True)
+        self.assertEqual(at, (FIRST_WAIT, FIRST_WAIT, WITHDRAWAL_SECONDS))
+        self.assertEqual(of[0], "the bookie stops nevertheless, and clients may try to connect to it")
+        self.assertRegex(of[1], "^last checkpoint up to .* 2 entries and ")
+        self.assertRegex(of[2], "^the metadata store has not answered within 5 s; it removes the registration by ")
+        self.assertTrue(answer.called)

@@ -4,6 +4,7 @@ import errno
 from collections.abc import Collection
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -17,6 +18,7 @@ from bookkeeper_twisted.errors import (
     StorageError,
 )
 from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.metadata.locked_work import RELEASE_SECONDS
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.ledger_dirs import entry_log_name
@@ -344,6 +346,22 @@ class OverReplicatedTests(CollectionCase):
         self.ledgers.sync = changed  # type: ignore[method-assign]
         self.assertEqual(self._search(), [1, 2, 3, 4])
         self.assertEqual(self.life.locks.held, set())
+
+    def test_stop_without_the_store(self) -> None:
+        """A stop waits a second for the release of a lock by a store that does not answer, and nothing is deleted."""
+        self.ledgers.changes[2] = self.replaced
+        answers = [Deferred[None](), Deferred[None]()]
+        self.patch(self.ledgers, "sync", lambda: answers[0])
+        self.patch(self.life.locks, "unlock", lambda ledger_id: answers[1])
+        self.assertEqual(self._search(), [1, 2, 3, 4])
+        self.assertEqual(self.life.locks.held, {2})
+        stopping = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.life.wait(RELEASE_SECONDS - 0.1)
+        self.assertNoResult(stopping)
+        self.life.wait(0.2)
+        self.successResultOf(stopping)
+        self.assertTrue(all(answer.called for answer in answers))
+        self.assertEqual(self.storage.ledger_ids(), [1, 2, 3, 4])
 
     def test_interval(self) -> None:
         """A search costs a read of each ledger's metadata: it is made once in an interval."""

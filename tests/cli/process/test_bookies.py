@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.condition import Condition
-from bookkeeper_twisted.cli.process.bookies import Bookies
+from bookkeeper_twisted.cli.process.bookies import PATIENCE, Bookies
 from bookkeeper_twisted.cli.process.clock_steps import ClockSteps
 from bookkeeper_twisted.cli.process.service_manager import ServiceManager
 from bookkeeper_twisted.config.bookie import BookieConfig
@@ -64,7 +64,7 @@ class BookiesTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
         steps = ClockSteps(self.reactor, opened=lambda: os.eventfd(0))
         self.addCleanup(steps.stop)
-        self.service = Bookies(self._make, self._fail, manager, steps)
+        self.service = Bookies(self._make, self._fail, manager, steps, self.reactor)
 
     def _make(self, on_failure: Callable[[Failure], None]) -> list[_Bookie]:
         self.on_failure = on_failure
@@ -132,6 +132,33 @@ class BookiesTests(SynchronousTestCase):
         self.successResultOf(stopped)
         self.assertEqual(self.reactor.getReaders(), [], "the clock is still watched")
 
+    def test_slow_stop(self) -> None:
+        """One that does not end in time keeps no other from its stop, but all are waited for."""
+        self.service.startService()
+        self.a.started.callback(None)
+        self.b.started.callback(None)
+        stopped = self.service.stopService()
+        self.reactor.advance(PATIENCE - 0.1)
+        self.assertEqual(self.calls[2:], ["stop b"])
+        self.reactor.advance(0.2)
+        self.assertEqual(self.calls[2:], ["stop b", "stop a"])
+        self.a.stopped.callback(None)
+        self.assertNoResult(stopped)
+        self.b.stopped.callback(None)
+        self.successResultOf(stopped)
+
+    def test_failing_stop(self) -> None:
+        """One that fails to stop is logged, and the others are waited for."""
+        self.service.startService()
+        self.a.started.callback(None)
+        self.b.started.callback(None)
+        stopped = self.service.stopService()
+        self.b.stopped.errback(ValueError("no"))
+        self.assertNoResult(stopped)
+        self.a.stopped.callback(None)
+        self.successResultOf(stopped)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
     def test_foreseen_failure(self) -> None:
         """What an operator can mend is one line without a traceback, and ends the process."""
         for error in (InvalidCookieError("/d: another bookie"), CannotListenError("", 1, OSError(98, "in use"))):
@@ -181,5 +208,5 @@ class BookiesTests(SynchronousTestCase):
         def make(on_failure: Any) -> list[_Bookie]:
             raise InvalidCookieError("no")
 
-        others = ServiceManager(None, Clock()), ClockSteps(self.reactor)
+        others = ServiceManager(None, Clock()), ClockSteps(self.reactor), self.reactor
         self.assertRaises(InvalidCookieError, Bookies, make, self._fail, *others)

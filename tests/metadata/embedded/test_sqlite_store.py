@@ -21,6 +21,7 @@ from bookkeeper_twisted.errors import (
     MetadataVersionError,
     NotInitializedError,
 )
+from bookkeeper_twisted.metadata.embedded import sqlite_store
 from bookkeeper_twisted.metadata.embedded.interfaces import Creation, IMetadataStore
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
@@ -73,6 +74,20 @@ class SqliteStoreTests(SynchronousTestCase):
             self.assertEqual(str(error), f"{self.path}: another process has had the store locked for 0.05 s")
             other.rollback()
         store.create_ledger(7, b"metadata")
+
+    def test_locked_at_the_end(self) -> None:
+        """The end of a session does not wait long for the lock of another process, as nobody needs its rows."""
+        self.patch(sqlite_store, "PATIENCE_AT_END", 0.02)
+        sessions = SessionFiles(f"{self.path}-sessions")
+        store = SqliteStore(self.path, sessions, patience=24.0)
+        store.open(_ignore, _ignore)
+        store.register("a:1", False, b"")
+        with closing(sqlite3.connect(self.path)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            error = self.assertRaises(MetadataUnavailableError, store.close)
+            self.assertEqual(str(error), f"{self.path}: another process has had the store locked for 0.02 s")
+        self.assertEqual(sessions.session_id, "")
+        self.assertEqual(self._with(_ignore).bookies(), (set(), set()))
 
     def _with(self, while_locked: Callable[[], None]) -> SqliteStore:
         store = SqliteStore(self.path, SessionFiles(f"{self.path}-sessions"), while_locked=while_locked)

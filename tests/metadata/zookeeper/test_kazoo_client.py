@@ -3,14 +3,20 @@
 from collections.abc import Callable
 
 from kazoo import exceptions as theirs
+from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
-from twisted.logger import ILogObserver, LogEvent, formatEvent, globalLogPublisher
+from twisted.logger import ILogObserver, LogEvent, capturedLogs, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import provider
 
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper import interfaces as ours
-from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper, kazoo_log, translated
+from bookkeeper_twisted.metadata.zookeeper.kazoo_client import (
+    CLOSE_SECONDS,
+    KazooZooKeeper,
+    kazoo_log,
+    translated,
+)
 
 
 class TranslationTests(SynchronousTestCase):
@@ -64,6 +70,57 @@ class UnconnectedTests(SynchronousTestCase):
         for session_id, error in ((5, ours.OutcomeUnknownError), (6, ours.NotConnectedError)):
             zookeeper._kazoo._session_id = session_id
             self.failureResultOf(zookeeper.set("/a", b"", 1), error)
+
+
+class CloseTests(SynchronousTestCase):
+    """The end of a session, which kazoo makes on a thread of its own."""
+
+    def setUp(self) -> None:
+        """A connection whose thread begins when the test says so."""
+        self.reactor = _Reactor()
+        self.zookeeper = KazooZooKeeper(self.reactor, "127.0.0.1:1", MetadataOptions())
+        self.threads: list[Callable[[], None]] = []
+        self.patch(self.zookeeper._kazoo.handler, "spawn", self.threads.append)
+        self.stops: list[str] = []
+        self.patch(self.zookeeper._kazoo, "stop", lambda: self.stops.append("stop"))
+        self.patch(self.zookeeper._kazoo, "close", lambda: self.stops.append("close"))
+
+    def test_answer(self) -> None:
+        """It ends when kazoo has ended, and with it the calls in progress."""
+        call: Deferred[object] = Deferred()
+        self.zookeeper._under_way[call] = "/a"
+        closed = self.zookeeper.close()
+        self.assertNoResult(closed)
+        self.threads[0]()
+        self.successResultOf(closed)
+        self.failureResultOf(call, ours.OutcomeUnknownError)
+        self.assertEqual((self.stops, self.reactor.getDelayedCalls()), (["stop", "close"], []))
+
+    def test_no_answer(self) -> None:
+        """A server that does not answer is waited for three seconds; its late answer, well or not, changes nothing."""
+        for late in (lambda: None, lambda: 1 // 0):
+            self.setUp()
+            self.patch(self.zookeeper._kazoo, "stop", late)
+            closed = self.zookeeper.close()
+            self.reactor.advance(CLOSE_SECONDS - 0.1)
+            self.assertNoResult(closed)
+            with capturedLogs() as events:
+                self.reactor.advance(0.2)
+                self.threads[0]()
+            self.successResultOf(closed)
+            (text,) = map(formatEvent, events)
+            self.assertEqual(
+                text, "ZooKeeper does not answer the end of the session of this process: it ends the session by "
+                "itself, with the registration and the locks of this process, after 10 s without contact",
+            )  # fmt: skip
+
+    def test_failure(self) -> None:
+        """A failure of kazoo is logged."""
+        self.patch(self.zookeeper._kazoo, "stop", lambda: 1 // 0)
+        closed = self.zookeeper.close()
+        self.threads[0]()
+        self.successResultOf(closed)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
 
 class LogTests(SynchronousTestCase):

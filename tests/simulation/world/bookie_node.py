@@ -184,7 +184,7 @@ class BookieProcess:
         self.serves = False
         steps: list[Callable[[], Awaitable[object]]] = [
             self._registration.withdraw, self.engine.stop, self.executor.join,
-            partial(self._in_thread, self.store.close),
+            partial(self._in_thread, self.store.close), self._registration.end_withdrawal,
         ]  # fmt: skip
         if self.maintenance is not None:
             steps.insert(0, self.maintenance.stop)
