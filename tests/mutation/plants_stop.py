@@ -119,4 +119,8 @@ PLANTS = (
         "what took too long counts as ended", "shared_result.py",
         "lambda *_: False", "lambda *_: True", ["tests.test_shared_result"], where="ended_within",
     ),
-)  # fmt: skip
+    Plant(
+        "a stop waits until a former registration has ended", "bookie/lifecycle/service.py",
+        "self._registration.abandon()", "pass", _SERVICE, where="BookieService._abandon",
+    ),
+)

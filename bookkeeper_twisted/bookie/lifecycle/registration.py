@@ -50,6 +50,7 @@ class BookieRegistration:
         self._has_registered = False
         self._registered_as: bool | None = None
         self._telling: Deferred[None] | None = None
+        self._first: Deferred[None] | None = None
         self._following: Deferred[None] | None = None
         self._withdrawing: Deferred[None] | None = None
         self._withdrawn_at = 0.0
@@ -140,12 +141,19 @@ class BookieRegistration:
 
         :param info: the information to publish, now and with every later change between writable and read-only.
         :raises BookieRegisteredError: another bookie is registered under the id.
+        :raises CancelledError: :meth:`abandon` was called.
         """
         self._info = info
-        await self._tell()
+        self._first = Deferred.fromCoroutine(self._tell())
+        await self._first
         self.registered = self._has_registered = True
         if self._registered_as is not self.mode.read_only:
             self._tell_soon()
+
+    def abandon(self) -> None:
+        """Cancel the first registration if it is in progress: it may wait long until the former one has ended."""
+        if self._first is not None:
+            self._first.cancel()
 
     async def withdraw(self) -> None:
         """Begin to withdraw the registration, and wait for the metadata store, but for :data:`FIRST_WAIT` at most.

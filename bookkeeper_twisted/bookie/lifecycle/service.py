@@ -173,7 +173,7 @@ class BookieService(Service):
         """Start the bookie; the result fires when the bookie serves.
 
         If a step of the start fails, the steps before it are undone, and then the result fails.  A cancelled start ends
-        after its present step; :meth:`stop` waits for this end.
+        after its present step, which may be shortened; :meth:`stop` waits for this end.
         """
 
         def ended(outcome: Any) -> None:
@@ -186,6 +186,8 @@ class BookieService(Service):
 
     def _abandon(self) -> None:
         self._abandoned = True
+        if self._registration is not None:
+            self._registration.abandon()
 
     async def _start(self) -> None:
         try:
@@ -206,8 +208,7 @@ class BookieService(Service):
 
     async def _log_summary(self) -> None:
         """Log the id, address, directories and number of replayed entries of the serving bookie."""
-        paths, disks = self._paths, await self._disks.usage()
-        sizes = zip(paths.ledgers, disks, strict=True)
+        paths, sizes = self._paths, zip(self._paths.ledgers, await self._disks.usage(), strict=True)
         ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
         self._log.info(
             "bookie {bookie_id} serves on {place}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
@@ -247,8 +248,7 @@ class BookieService(Service):
         async def logged() -> None:
             try:
                 await undo()
-            # Log no traceback, because the cause is not in this program: the metadata store is unreachable or was
-            # removed.
+            # no traceback: the cause, for example an unreachable metadata store, is not in this program
             except MetadataError as error:
                 self._log.warn("{name} failed: {error}", name=name, error=error)
             except Exception:

@@ -1,6 +1,6 @@
 """Writable or read-only, and who knows."""
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
@@ -63,6 +63,20 @@ class RegistrationTests(SynchronousTestCase):
         """A bookie registers as what it is."""
         self.register()
         self.assertEqual((self.store.calls, self.registration.registered), ([("b1", "writable")], True))
+
+    def test_abandoned(self) -> None:
+        """A first registration that waits is cancelled, one that is made stays."""
+        self.registration.abandon()
+        self.store.gate = Deferred()
+        registering = Deferred.fromCoroutine(self.registration.register(BookieServiceInfo()))
+        self.assertNoResult(registering)
+        self.registration.abandon()
+        self.failureResultOf(registering, CancelledError)
+        self.assertFalse(self.registration.registered)
+        self.store.gate = succeed(None)
+        self.register()
+        self.registration.abandon()
+        self.assertTrue(self.registration.registered)
 
     def test_since(self) -> None:
         """Each reason has the time at which it began, also if it is given again."""

@@ -2,12 +2,12 @@
 
 import errno
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.bookie.admin import Phase
-from bookkeeper_twisted.bookie.lifecycle.registration import FIRST_WAIT, WITHDRAWAL_SECONDS
+from bookkeeper_twisted.bookie.lifecycle.registration import FIRST_WAIT, WITHDRAWAL_SECONDS, BookieRegistration
 from bookkeeper_twisted.errors import MetadataError, StorageError
 
 from ..rig import Peer, adds, run
@@ -74,6 +74,24 @@ class StopTests(StepTestCase):
         self.assertEqual(said, [(LogLevel.warn, text)])
         self.assertEqual([e for e in events if "log_failure" in e], [])
         self.assertEqual(service.admin.state().phase, Phase.STOPPED)
+
+    def test_registration_that_waits(self) -> None:
+        """A stop does not wait for a first registration, which may wait for the end of the former one."""
+        waiting: list[Deferred[None]] = []
+
+        async def tell(_: BookieRegistration) -> None:
+            waiting.append(Deferred())
+            await waiting[0]
+
+        self.patch(BookieRegistration, "_tell", tell)
+        service, executor = self.world.service()
+        starting = service.start()
+        self.settle(executor)
+        self.assertEqual((len(waiting), starting.called), (1, False))
+        self.assertIsNotNone(service._listening)
+        self.stop(service, executor)
+        self.failureResultOf(starting, CancelledError)
+        self.assertEqual((service._listening, self.delayed(), service.admin.state().phase), (None, [], Phase.STOPPED))
 
     def port_at_the_stop(self, **more: object) -> object:
         """The port that is open when the engine begins to stop."""
