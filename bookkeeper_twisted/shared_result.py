@@ -60,6 +60,16 @@ def end_of(running: "Deferred[Any]") -> "Deferred[None]":
     return waiter
 
 
+def result_of(running: "Deferred[T]") -> "Deferred[T]":
+    """Return a new Deferred for the result or the error of ``running``, to be awaited after :func:`ended_within`.
+
+    ``running`` itself must not be awaited then: it may still be in its callbacks, where Twisted cannot raise its error.
+    """
+    waiter: Deferred[T] = Deferred()
+    running.addBoth(waiter.callback)
+    return waiter
+
+
 def ended_within(running: "Deferred[Any]", clock: IReactorTime, seconds: float) -> "Deferred[bool]":
     """Return a new Deferred that fires with True when ``running`` fires or fails, with False if this takes too long.
 

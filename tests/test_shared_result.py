@@ -6,7 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.shared_result import SharedResult, ended_within
+from bookkeeper_twisted.shared_result import SharedResult, ended_within, result_of
 
 
 class SharedResultTests(SynchronousTestCase):
@@ -77,3 +77,31 @@ class EndedWithinTests(SynchronousTestCase):
         self.assertNoResult(self.running)
         self.running.callback(5)
         self.assertEqual(self.successResultOf(self.running), 5)
+
+
+class ResultTests(SynchronousTestCase):
+    """What comes of something whose end was waited for."""
+
+    def waited(self, running: "Deferred[int]") -> "Deferred[int]":
+        """The end is waited for, and then the result."""
+
+        async def wait() -> int:
+            self.assertTrue(await ended_within(running, Clock(), 5.0))
+            return await result_of(running)
+
+        return Deferred.fromCoroutine(wait())
+
+    def test_result(self) -> None:
+        """The result or the error arrives, whether the end came before the wait or during it."""
+        for early in (True, False):
+            running: Deferred[int] = Deferred()
+            failing: Deferred[int] = Deferred()
+            if early:
+                running.callback(5)
+                failing.errback(ValueError("no"))
+            waiting, failed = self.waited(running), self.waited(failing)
+            if not early:
+                running.callback(5)
+                failing.errback(ValueError("no"))
+            self.assertEqual(self.successResultOf(waiting), 5)
+            self.failureResultOf(failed, ValueError)

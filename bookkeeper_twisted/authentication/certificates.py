@@ -21,6 +21,7 @@ from ..protocol.authentication import (
     IAuthenticationExchange,
     IBookieAuthentication,
     IClientAuthentication,
+    IRefusingExchange,
     NoExchange,
     Peer,
 )
@@ -105,7 +106,7 @@ class CertificateBookie:
         return f"{'; '.join(shown)}; not in authorizedRoles"
 
 
-@implementer(IAuthenticationExchange)
+@implementer(IRefusingExchange)
 class _RefusingExchange:
     """The exchange of a refused client: it never completes, so the bookie refuses all requests of the client."""
 

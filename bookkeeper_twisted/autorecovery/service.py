@@ -15,7 +15,7 @@ from ..instruments import Instruments, RecentQuantile
 from ..limits.adaptive import AdaptiveThrottles, RunningJob, SpeedLimits
 from ..limits.throttle import Rate, Throttles
 from ..metadata.interfaces import IMetadataDriver
-from ..shared_result import ended_within
+from ..shared_result import ended_within, result_of
 from .auditing.auditor import Auditor, AuditorElection, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .interfaces import CopyProgress, LedgerStatus, repair_of
@@ -144,7 +144,7 @@ class AutoRecovery:
                 is_late = True
                 each.cancel()
             try:
-                await each
+                await result_of(each)
             # Continue after the error: the store removes the candidate and the locks at the end of the session.
             except BookKeeperError as error:
                 self._log.warn("autorecovery ends: {error}", error=error)

@@ -53,6 +53,10 @@ class IAuthenticationExchange(Interface):
         """
 
 
+class IRefusingExchange(IAuthenticationExchange):
+    """A bookie's exchange with a peer that is refused whatever it sends; the provider has logged the reason."""
+
+
 class IUnansweredExchange(IAuthenticationExchange):
     """A client's exchange whose last token Apache's bookies do not answer, for example GSSAPI.
 

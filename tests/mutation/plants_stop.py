@@ -57,7 +57,7 @@ PLANTS = (
     ),
     Plant(
         "a process ends before the slow one of its bookies", "cli/process/bookies.py",
-        "await each", "pass", _PROCESS, where="Bookies._stop",
+        "await result_of(each)", "pass", _PROCESS, where="Bookies._stop",
     ),
     Plant(
         "a failed stop ends the process before a bookie has stopped", "cli/process/bookies.py",
@@ -122,5 +122,10 @@ PLANTS = (
     Plant(
         "a stop waits until a former registration has ended", "bookie/lifecycle/service.py",
         "self._registration.abandon()", "pass", _SERVICE, where="BookieService._abandon",
+    ),
+    Plant(
+        "an error of what was waited for cannot be raised", "shared_result.py",
+        "running.addBoth(waiter.callback)\nreturn waiter", "return running", ["tests.test_shared_result"],
+        where="result_of",
     ),
 )

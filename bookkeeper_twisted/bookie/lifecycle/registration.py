@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from ...errors import MetadataError, MetadataUnavailableError
 from ...metadata.interfaces import IRegistration
 from ...model import BookieServiceInfo
-from ...shared_result import ended_within
+from ...shared_result import ended_within, result_of
 from ..bookie import WriteMode
 
 RETRY_SECONDS = 5.0
@@ -194,7 +194,7 @@ class BookieRegistration:
                 f"the metadata store has not answered within {WITHDRAWAL_SECONDS:g} s; it removes the registration by "
                 "itself when the session of this process ends"
             )
-        await withdrawing
+        await result_of(withdrawing)
 
     async def _withdraw(self) -> None:
         if self._telling is not None:

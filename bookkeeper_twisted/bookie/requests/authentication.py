@@ -20,7 +20,7 @@ from ...codec.messages import (
     StartTlsRequest,
 )
 from ...errors import UnauthorizedAccessError
-from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange
+from ...protocol.authentication import MAX_TOKEN, IAuthenticationExchange, IRefusingExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from .encryption import PeerRefusals
@@ -48,7 +48,7 @@ class AuthenticatingSession:
         self._exchange = exchange
         self._session = session
         self._refusals = refusals
-        self._has_said = False
+        self._has_said = IRefusingExchange.providedBy(exchange)
         self._waiting: deque[Any] = deque()
         self._making: Deferred[bytes] | None = None
         connection.enter(ConnectionState.AUTHENTICATING)

@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from ...bookie.lifecycle.condition import Condition
 from ...config.bookie import BookieConfig
 from ...errors import BookKeeperError
-from ...shared_result import ended_within
+from ...shared_result import ended_within, result_of
 from ..shell_text import on_one_line
 from .clock_steps import ClockSteps
 from .service_manager import ServiceManager
@@ -132,7 +132,7 @@ class Bookies(Service):
             await ended_within(stopping[-1], self._clock, PATIENCE)
         for each in stopping:
             try:
-                await each
+                await result_of(each)
             except Exception:  # the others must end nevertheless: a bookie writes its checkpoint
                 self._log.failure("a service of this process did not stop as it should")
         self._clock_steps.stop()
