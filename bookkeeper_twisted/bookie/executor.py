@@ -11,7 +11,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import IReactorFDSet, IReactorFromThreads, IReadDescriptor
 from twisted.logger import Logger
@@ -27,19 +26,33 @@ from .interfaces import IStorageExecutor
 T = TypeVar("T")
 
 
-@attrs.define(eq=False)
 class Work:
-    """A blocking function call that was submitted to run in a thread, with the Deferred for its result."""
+    """A blocking function call that was submitted to run in a thread, and the callback for its outcome.
 
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    result: "Deferred[Any]" = attrs.field(init=False)
-    cancelled: bool = False
+    :ivar done: called once on the reactor thread, with the value that the function has returned, or with a Failure.
+    :ivar cancelled: whether the outcome is dropped; then the function does not run, unless it has begun already.
+    """
 
-    def __attrs_post_init__(self) -> None:
-        self.result = Deferred(self._cancel)
+    __slots__ = ("function", "args", "done", "cancelled")
+    _log = Logger()
 
-    def _cancel(self, _: "Deferred[Any]") -> None:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], done: Callable[[Any], object]) -> None:
+        self.function = function
+        self.args = args
+        self.done = done
+        self.cancelled = False
+
+    @classmethod
+    def with_result(cls, function: Callable[..., Any], args: tuple[Any, ...]) -> "tuple[Work, Deferred[Any]]":
+        """Return the work of calling ``function(*args)``, and a Deferred for its result.
+
+        If the Deferred is cancelled before the work has begun, the work does not run.
+        """
+        result: Deferred[Any] = Deferred(lambda _: work._cancel())
+        work = cls(function, args, result.callback)
+        return work, result
+
+    def _cancel(self) -> None:
         self.cancelled = True
 
     def run(self) -> Any:
@@ -50,12 +63,16 @@ class Work:
             return Failure()
 
     def deliver(self, outcome: Any) -> None:
-        """Fire the Deferred on the reactor thread, unless it was cancelled.
+        """Call the callback on the reactor thread, unless the work was cancelled.
 
         :param outcome: a value, or a Failure.
         """
-        if not self.cancelled:
-            self.result.callback(outcome)
+        if self.cancelled:
+            return
+        try:
+            self.done(outcome)
+        except Exception:
+            self._log.failure("the callback of submitted work failed")
 
 
 class Unfinished:
@@ -232,10 +249,10 @@ class ThreadExecutor:
     def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
-        item = Work(work, args)
+        item, result = Work.with_result(work, args)
         self._unfinished.add(item)
         self._queue(thread, item)
-        return item.result
+        return result
 
     def _queue(self, thread: str, item: Work) -> None:
         found = self._threads.get(thread)
@@ -243,18 +260,20 @@ class ThreadExecutor:
             found = self._threads[thread] = self._open(thread)
         found.queue.put(item)
 
-    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+    def write(
+        self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
+    ) -> bool:
         if self._stopped is not None:
-            return refused()
+            return False
         found = self._writes.get(thread)
         if found is None:
             leave = partial(self._queue, thread)
             found = self._writes[thread] = _Writes(thread, self._reactor, self._unfinished.ended, leave)
-        item = Work(file.pwritev, (parts, offset, True))
+        item = Work(file.pwritev, (parts, offset, True), done)
         if not found.begin(item, file, parts, offset):
-            return None
+            return False
         self._unfinished.add(item)
-        return item.result
+        return True
 
     def _open(self, thread: str) -> _WorkerThreads:
         n_threads = self._read_threads if thread == "read" else 1

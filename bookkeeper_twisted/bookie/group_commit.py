@@ -117,6 +117,8 @@ class GroupCommit:
         # number of calls of _drain() whose last group of records still waits for its completions
         self._drains = 0
         self._completing: tuple[CommitGroup, CommitItem] | None = None
+        # the group that the kernel writes without the journal thread; it is empty before the first such write
+        self._begun = CommitGroup((), 0.0, 0.0)
         self._start: IDelayedCall | None = None
         self._n_lone = 0  # number of appends in a row that found the journal idle and were alone in their groups
         self._sync_due: IDelayedCall | None = None
@@ -242,16 +244,12 @@ class GroupCommit:
         if not records or len(records) < len(self._queue):
             return False
         write = self.journal.begin_group(records)
-        written = None
-        if write is not None:
-            written = self._executor.write(self.thread, write.file, write.parts, write.offset)
-        if written is None:
+        if write is None or not self._executor.write(self.thread, *write, self._written):
             return False
-        group = self._take_group()
+        group = self._begun = self._take_group()
         group.held, group.began, group.written = group.began - began, began, began
         if group.held > SLOW_BEGIN:
             self._accepted_slowly(group)
-        written.addCallbacks(self._written, self._not_written, callbackArgs=(group,), errbackArgs=(group,))
         return True
 
     def _accepted_slowly(self, group: CommitGroup) -> None:
@@ -266,8 +264,17 @@ class GroupCommit:
         self._drains -= 1
         self._complete(group)
 
-    def _written(self, _: None, group: CommitGroup) -> None:
-        """Begin the next write, or return the token (the right to write); then complete the durable ``group``."""
+    def _written(self, failure: Failure | None) -> None:
+        """Begin the next write, or return the token (the right to write); then complete the group that was written.
+
+        :param failure: None if the group is durable.
+        """
+        group = self._begun
+        if failure is not None:
+            # Do not return the token: after a failed write, nothing may be written any more (safety rule S10).
+            self.journal.end_group(failure.value)
+            self._fail(failure, group.items)
+            return
         self.journal.end_group()
         self._record_end(group)
         if self._queue:
@@ -275,11 +282,6 @@ class GroupCommit:
         else:
             self._idle.append(None)
         self._complete(group)
-
-    def _not_written(self, failure: Failure, group: CommitGroup) -> None:
-        # Do not return the token: after a failed write, nothing may be written any more (safety rule S10).
-        self.journal.end_group(failure.value)
-        self._fail(failure, group.items)
 
     def _complete(self, group: CommitGroup) -> None:
         """Call the completions of a group of records in order; then send the replies that they have queued."""

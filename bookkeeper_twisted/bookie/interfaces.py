@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from zope.interface import Interface
 
 from ..crc32c import Buffer
@@ -62,14 +63,19 @@ class IStorageExecutor(Interface):
             the work does not run.  If it is cancelled later, the work runs to its end, and its result is dropped.
         """
 
-    def write(thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None] | None":
+    def write(
+        thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
+    ) -> bool:
         """Do what ``submit(thread, file.pwritev, parts, offset, True)`` does, if the system can do it without a thread.
+
+        The outcome is passed to a callback instead of a Deferred, because this is on the way of each small group.
 
         :param thread: name of the thread, which must be idle.  If the system accepts the write, but then does not make
             it, this thread makes the write.
         :param file: a file that has blocks where the bytes are written.
-        :returns: a Deferred like that of :meth:`submit`; None if the system does not accept the write, so that the
-            caller must submit the write.
+        :param done: called once after this method has returned True: with None when the bytes are durable, or with a
+            Failure.
+        :returns: False if the system does not accept the write, so that the caller must submit it.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ..bookie.executor import Unfinished, Work, refused
@@ -41,13 +42,20 @@ class StepExecutor:
     def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped:
             return refused()
-        item = Work(work, args)
+        item, result = Work.with_result(work, args)
+        self._add(thread, item)
+        return result
+
+    def write(
+        self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
+    ) -> bool:
+        if not self._stopped:
+            self._add(thread, Work(file.pwritev, (parts, offset, True), done))
+        return not self._stopped
+
+    def _add(self, thread: str, item: Work) -> None:
         self._unfinished.add(item)
         self.queued.append((thread, item))
-        return item.result
-
-    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
-        return self.submit(thread, file.pwritev, parts, offset, True)
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self.deliveries.append((function, args))

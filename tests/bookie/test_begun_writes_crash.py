@@ -2,9 +2,9 @@
 
 import contextlib
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.crc32c import Buffer
@@ -17,6 +17,8 @@ from ..simulated_disk.crash import Facts, enumerate_crashes
 from ..simulated_disk.sim_disk import SimDisk
 from .crash_life import EXPECTED_FAILURES, ROOMY, Life, Parts, Script, check_promises, verifier, workload
 from .test_bookie_crash import append, checkpoints, fences, in_turn, rotation, second_start, seeded
+
+Done = Callable[[Failure | None], object]
 
 _PARTS = Parts(journals=ROOMY)
 _SCRIPTS = (append, fences, rotation, in_turn)
@@ -44,10 +46,11 @@ class BegunWritesTests(SynchronousTestCase):
         test = self
 
         def write(
-            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int
-        ) -> "Deferred[None]":
+            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Done
+        ) -> bool:
             test.begun += 1
-            return self.submit(thread, test._make_in_part if in_part else test._make, file, parts, offset)
+            self.submit(thread, test._make_in_part if in_part else test._make, file, parts, offset).addBoth(done)
+            return True
 
         self.patch(StepExecutor, "write", write)
 
@@ -108,10 +111,12 @@ class BegunWritesTests(SynchronousTestCase):
         """Planted bug: acknowledged groups whose write was only begun get lost (S1)."""
 
         def write(
-            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int
-        ) -> "Deferred[None]":
-            self.submit(thread, file.pwritev, parts, offset, True)
-            return succeed(None)
+            self: StepExecutor, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Done
+        ) -> bool:
+            assert self._clock is not None
+            self._clock.callLater(0, done, None)
+            self._clock.callLater(0, self.submit, thread, file.pwritev, parts, offset, True)
+            return True
 
         self.patch(StepExecutor, "write", write)
         report = enumerate_crashes(workload(append, _PARTS), verifier(_PARTS), seed=1)

@@ -170,8 +170,8 @@ class PollingExecutorTests(ThreadExecutorTests):
     def write(self, file: IFile, content: bytes = b"a") -> Any:
         """The outcome of a write of one sector, which the thread makes if the executor does not begin it."""
         parts = [content * 512]
-        written = self.executor.write("journal-0", file, parts, 0)
-        if written is None:
+        written: Deferred[Any] = Deferred()
+        if not self.executor.write("journal-0", file, parts, 0, written.callback):
             written = self.executor.submit("journal-0", file.pwritev, parts, 0, True)
         written.addErrback(lambda failure: failure.value)
         self.reactor.run_until(written)
@@ -205,7 +205,7 @@ class PollingExecutorTests(ThreadExecutorTests):
                 with capturedLogs() as events:
                     self.assertIsNone(self.write(file))
                     self.assertIsNone(self.write(file, b"b"))
-                    self.assertIsNone(self.executor.write("journal-0", file, [b"c" * 512], 0))
+                    self.assertFalse(self.executor.write("journal-0", file, [b"c" * 512], 0, self.fail))
                 self.assertEqual(file.pread(512, 0), b"b" * 512)
                 self.assertEqual(self.polling.readers, [])
                 lines = [event for event in events if "without a thread" in str(event["log_format"])]
@@ -219,7 +219,7 @@ class PollingExecutorTests(ThreadExecutorTests):
 
         file = self.file()
         self.patch(durable_writer, "KernelContext", refuse)
-        self.assertIsNone(self.executor.write("journal-0", file, [b"a" * 512], 0))
+        self.assertFalse(self.executor.write("journal-0", file, [b"a" * 512], 0, self.fail))
         self.reactor.run_until(self.executor.join())
         self.assertEqual(file.pread(512, 0), bytes(512))
         self.assertEqual(self.polling.readers, [])
@@ -233,12 +233,27 @@ class PollingExecutorTests(ThreadExecutorTests):
             self.assertEqual((error.errno, error.filename), (number, file.path))
             self.assertEqual(file.pread(512, 0), bytes(512))
 
+    def test_broken_callback(self) -> None:
+        """An error of a callback is logged, and the next write is begun as before."""
+        file, called = self.file(), list[Any]()
+
+        def broken(outcome: Any) -> None:
+            called.append(outcome)
+            raise ValueError("a broken callback")
+
+        self.assertTrue(self.executor.write("journal-0", file, [b"a" * 512], 0, broken))
+        self.reactor.run_until(self.executor.join())
+        self.assertEqual(called, [None])
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+        self.assertIsNone(self.write(file, b"b"))
+        self.assertEqual((self.executor._threads, len(self.polling.readers)), ({}, 1))
+
     def test_stop_waits(self) -> None:
         """A stop waits for a write that has begun, even if it is left to the thread in the end."""
         self.kernel(result=0)
         file = self.file()
-        written = self.executor.write("journal-0", file, [b"a" * 512], 0)
-        assert written is not None
+        written: Deferred[Any] = Deferred()
+        self.assertTrue(self.executor.write("journal-0", file, [b"a" * 512], 0, written.callback))
         stopped = self.executor.stop()
         self.assertNoResult(stopped)
         self.reactor.run_until(stopped)

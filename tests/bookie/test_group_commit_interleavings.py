@@ -34,18 +34,20 @@ class SteppedThread:
 
     def submit(self, thread: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`."""
-        item = Work(work, args)
+        item, result = Work.with_result(work, args)
         self._work.append(item)
-        return item.result
+        return result
 
-    def write(self, thread: str, file: Any, parts: Sequence[bytes], offset: int) -> "Deferred[None]":
+    def write(
+        self, thread: str, file: Any, parts: Sequence[bytes], offset: int, done: Callable[[Failure | None], object]
+    ) -> bool:
         """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`.
 
         The kernel makes the write at once: no order is as much before that of what the thread has on its way.
         """
-        item = Work(file.pwritev, (parts, offset, True))
+        item = Work(file.pwritev, (parts, offset, True), done)
         self._delivered.appendleft(partial(item.deliver, item.run()))
-        return item.result
+        return True
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`."""

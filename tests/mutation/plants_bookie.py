@@ -280,7 +280,7 @@ PLANTS = (
     ),
     Plant(
         "the journal is not told that a write has failed", "bookie/group_commit.py",
-        "self.journal.end_group(failure.value)", "", _AT_ONCE, where="GroupCommit._not_written",
+        "self.journal.end_group(failure.value)", "", _AT_ONCE, where="GroupCommit._written",
     ),
     Plant(
         "the token of a write is lost", "bookie/group_commit.py",
@@ -339,6 +339,10 @@ PLANTS = (
     Plant(
         "an odd error ends a thread", "bookie/executor.py",
         "try: ...\nexcept BaseException: ...", "try: ...\nexcept Exception: ...", _EXECUTOR, where="Work.run",
+    ),
+    Plant(
+        "an error of a callback reaches the reactor, which polls the writes no more", "bookie/executor.py",
+        "try: ...\nexcept Exception: ...", "self.done(outcome)", _EXECUTOR, where="Work.deliver",
     ),
     Plant(
         "files are closed under work that ended work has caused", "bookie/executor.py",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import CancelledError
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -133,28 +134,41 @@ class ExecutorContract(SynchronousTestCase):
     def test_write(self) -> None:
         """An executor makes a durable write completely, or refuses it and writes nothing.
 
-        If it makes the write, the returned Deferred and ``join()`` wait until the write has ended.
+        If it makes the write, the callback and ``join()`` wait until the write has ended.
         """
-        file = _File()
-        written = self.executor.write("journal-0", file, [b"a", b"b"], 512)
-        if written is None:
+        file, outcomes = _File(), list[Failure | None]()
+        if not self.executor.write("journal-0", file, [b"a", b"b"], 512, outcomes.append):
             self.settle(self.executor)
-            self.assertEqual(file.written, [])
+            self.assertEqual((file.written, outcomes), ([], []))
             return
         joined = self.executor.join()
         self.assertNoResult(joined)
+        self.assertEqual(outcomes, [])
         self.settle(self.executor)
-        self.assertIsNone(self.successResultOf(written))
+        self.assertEqual(outcomes, [None])
         self.successResultOf(joined)
         self.assertEqual(file.written, [(b"ab", 512, True)])
 
     def test_failed_write(self) -> None:
-        """The submitter of a write gets its error."""
-        file = _File(OSError(5, "Input/output error"))
-        written = self.executor.write("journal-0", file, [b"a"], 0)
+        """The callback of a write gets its error."""
+        error, outcomes = OSError(5, "Input/output error"), list[Failure | None]()
+        is_begun = self.executor.write("journal-0", _File(error), [b"a"], 0, outcomes.append)
         self.settle(self.executor)
-        if written is not None:
-            self.assertEqual(self.failureResultOf(written, OSError).value.errno, 5)
+        self.assertEqual([outcome.value for outcome in outcomes if outcome is not None], [error] if is_begun else [])
+
+    def test_broken_callback(self) -> None:
+        """An error that the callback of a write raises is logged, and later work is done."""
+        def broken(outcome: Failure | None) -> None:
+            raise ValueError("a broken callback")
+
+        ran: list[int] = []
+        is_begun = self.executor.write("journal-0", _File(), [b"a"], 0, broken)
+        self.settle(self.executor)
+        self.executor.submit("journal-0", ran.append, 1)
+        self.settle(self.executor)
+        self.assertEqual(ran, [1])
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1 if is_begun else 0)
+        self.successResultOf(self.executor.join())
 
     def test_stop(self) -> None:
         """A stop waits for submitted work and refuses later work."""
@@ -166,7 +180,7 @@ class ExecutorContract(SynchronousTestCase):
         self.successResultOf(stopped)
         self.assertEqual(ran, [0, 1, 2, 3, 4])
         self.failureResultOf(self.executor.submit("flush", ran.append, 5), StorageFailedError)
-        self.failureResultOf(self.executor.write("journal-0", _File(), [b"a"], 0), StorageFailedError)
+        self.assertFalse(self.executor.write("journal-0", _File(), [b"a"], 0, ran.append))
         self.successResultOf(self.executor.stop())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from bookkeeper_twisted.bookie.executor import Unfinished, Work, refused
@@ -55,11 +56,14 @@ class SimExecutor:
     def submit(self, thread: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         if self._stopped is not None:
             return refused()
-        item = Work(work, args)
+        item, result = Work.with_result(work, args)
+        self._add(thread, item)
+        return result
+
+    def _add(self, thread: str, item: Work) -> None:
         self._unfinished.add(item)
         self._threads.setdefault(thread, deque()).append(item)
         self._begin(thread)
-        return item.result
 
     def _begin(self, thread: str) -> None:
         busy = self._busy.get(thread, 0)
@@ -80,8 +84,12 @@ class SimExecutor:
         self._begin(thread)
         self._check_end()
 
-    def write(self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int) -> "Deferred[None]":
-        return self.submit(thread, file.pwritev, parts, offset, True)
+    def write(
+        self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
+    ) -> bool:
+        if self._stopped is None:
+            self._add(thread, Work(file.pwritev, (parts, offset, True), done))
+        return self._stopped is None
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._deliveries.append((function, args))
