@@ -117,8 +117,8 @@ class GroupCommit:
         # number of calls of _drain() whose last group of records still waits for its completions
         self._drains = 0
         self._completing: tuple[CommitGroup, CommitItem] | None = None
-        # the group that the kernel writes without the journal thread; it is empty before the first such write
-        self._begun = CommitGroup((), 0.0, 0.0)
+        # the group that the kernel is writing without the journal thread; None if there is no such write in progress
+        self._begun: CommitGroup | None = None
         self._start: IDelayedCall | None = None
         self._n_lone = 0  # number of appends in a row that found the journal idle and were alone in their groups
         self._sync_due: IDelayedCall | None = None
@@ -269,7 +269,8 @@ class GroupCommit:
 
         :param failure: None if the group is durable.
         """
-        group = self._begun
+        group, self._begun = self._begun, None
+        assert group is not None
         if failure is not None:
             # Do not return the token: after a failed write, nothing may be written any more (safety rule S10).
             self.journal.end_group(failure.value)

@@ -49,9 +49,10 @@ class StepExecutor:
     def write(
         self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
     ) -> bool:
-        if not self._stopped:
-            self._add(thread, Work(file.pwritev, (parts, offset, True), done))
-        return not self._stopped
+        if self._stopped:
+            return False
+        self._add(thread, Work(file.pwritev, (parts, offset, True), done))
+        return True
 
     def _add(self, thread: str, item: Work) -> None:
         self._unfinished.add(item)

@@ -38,7 +38,7 @@ class DurableWriter:
         self._buffer = mmap.mmap(-1, MOST_BYTES)
         self._address = address_of(self._buffer)
         self._size = 0
-        self._file: IFile | None = None
+        self._path = ""
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._close = weakref.finalize(self, _close, self._kernel, self._event)
 
@@ -68,7 +68,7 @@ class DurableWriter:
             if error.errno != errno.EAGAIN:
                 self.refusal = error
             return False
-        self._size, self._file = size, file
+        self._size, self._path = size, file.path
         return True
 
     def end(self) -> bool | None:
@@ -87,8 +87,7 @@ class DurableWriter:
             return True
         if result >= 0 or -result == errno.EAGAIN:
             return False
-        assert self._file is not None
-        error = OSError(-result, os.strerror(-result), self._file.path)
+        error = OSError(-result, os.strerror(-result), self._path)
         if error.errno not in REFUSED:
             raise error
         self.refusal = error

@@ -87,9 +87,10 @@ class SimExecutor:
     def write(
         self, thread: str, file: IFile, parts: Sequence[Buffer], offset: int, done: Callable[[Failure | None], object]
     ) -> bool:
-        if self._stopped is None:
-            self._add(thread, Work(file.pwritev, (parts, offset, True), done))
-        return self._stopped is None
+        if self._stopped is not None:
+            return False
+        self._add(thread, Work(file.pwritev, (parts, offset, True), done))
+        return True
 
     def notify(self, function: Callable[..., None], *args: Any) -> None:
         self._deliveries.append((function, args))
