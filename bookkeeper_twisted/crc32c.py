@@ -1,9 +1,11 @@
 """Computes CRC32C checksums of buffers.
 
 If the library ``crc32c`` is installed, it is used, because it accepts every kind of buffer.  Otherwise
-``google_crc32c`` is used, which is always installed.  It accepts only ``bytes``, so other buffers are copied.
+``google_crc32c`` is used, which is always installed.  It accepts only ``bytes``, so other buffers are copied.  Only
+:func:`crc32c_of_blocks` does not copy: it calls the function in C of which ``google_crc32c`` consists, with addresses.
 """
 
+import ctypes
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol, cast
@@ -47,3 +49,35 @@ many entries without a Python frame for each, which would take 100 ns.
 ``crc32c_of_block`` does not release the global interpreter lock.  The checksum of a block of 64 KiB takes 7 us, but to
 acquire the lock again while the reactor thread is busy would take 100 us.
 """
+
+
+def _c_function() -> Callable[[int, int, int], int] | None:
+    """Return the function in C with which ``google_crc32c`` computes: (value, address, size) -> checksum.
+
+    None if this version of ``google_crc32c`` has no such function.
+    """
+    try:
+        from google_crc32c import _crc32c
+
+        # PyDLL, because CDLL would release the global interpreter lock: see crc32c_of_block
+        function = ctypes.PyDLL(_crc32c.__file__).crc32c_extend
+    except (ImportError, OSError, AttributeError):
+        return None
+    function.argtypes, function.restype = (ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_uint32
+    return cast(Callable[[int, int, int], int], function)
+
+
+_extend = _c_function()
+
+
+def crc32c_of_blocks(data: bytes, size: int) -> list[int]:
+    """Compute the CRC32C of each block of ``size`` bytes of ``data``; the last block may be shorter.
+
+    The global interpreter lock is not released, as by ``crc32c_of_block``.
+    """
+    starts = range(0, len(data), size)
+    if _extend is None:
+        view = memoryview(data)
+        return [crc32c_of_block(view[start : start + size]) for start in starts]
+    address = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+    return [_extend(0, address + start, min(size, len(data) - start)) for start in starts]

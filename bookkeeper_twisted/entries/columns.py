@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 _BLOCKS = (512, 64)
 """Numbers of records that one call unpacks.  There are only two, so that few ``struct`` formats are cached."""
@@ -52,17 +52,29 @@ def column(data: bytes, stride: int, count: int, start: int, end: int, at: int =
     return unpack_all(partial(_cutter, stride, start, end), data, at, stride, count)
 
 
-def slices(data: bytes, stride: int, count: int, start: int, at: int = 0) -> Sequence[bytes | memoryview]:
-    """Return the bytes from ``start`` on of each of ``count`` records, in a form that ``b"".join`` accepts.
+def owned(fields: Sequence[bytes | memoryview]) -> Sequence[bytes]:
+    """Return ``fields`` as byte strings: memory views, which are of :data:`VIEWED` bytes or more, are copied.
+
+    A view keeps all the bytes of which it is a part in memory.
+    """
+    return list(map(bytes, fields)) if max(map(len, fields)) >= VIEWED else cast(Sequence[bytes], fields)
+
+
+def slices(
+    data: bytes, stride: int, count: int, start: int, at: int = 0, end: int | None = None
+) -> Sequence[bytes | memoryview]:
+    """Return the bytes ``start:end`` of each of ``count`` records, in a form that ``b"".join`` accepts.
 
     Large ones are memory views, so they are not copied.
 
     :param data: the records, one after the other, each of ``stride`` bytes; bytes after the last record are ignored.
     :param at: offset of the first record.
+    :param end: where the bytes end in each record; None for its last byte.
     """
+    end = stride if end is None else end
     if count == 1:
-        return (memoryview(data)[at + start : at + stride],)
-    if stride - start < VIEWED:
-        return column(data, stride, count, start, stride, at)
+        return (memoryview(data)[at + start : at + end],)
+    if end - start < VIEWED:
+        return column(data, stride, count, start, end, at)
     view = memoryview(data)
-    return [view[record + start : record + stride] for record in range(at, at + count * stride, stride)]
+    return [view[record + start : record + end] for record in range(at, at + count * stride, stride)]

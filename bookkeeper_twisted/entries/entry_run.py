@@ -26,7 +26,7 @@ NOWHERE: Mapping[int, int] = MappingProxyType({})
 T = TypeVar("T")
 
 
-def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
+def lay_out(entries: Sequence[bytes | memoryview]) -> tuple[bytes, int, Sequence[int] | None]:
     """Join entries to one byte string of records: ``i32 size`` and the bytes of each entry, one after the other.
 
     :param entries: the bytes of each entry, at least one.
@@ -37,7 +37,7 @@ def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]
     size = sizes[0]
     if sizes.count(size) == len(sizes):
         return _SIZE.pack(size).join((b"", *entries)), size + 4, None
-    parts: list[bytes] = [b""] * (2 * len(sizes))
+    parts: list[bytes | memoryview] = [b""] * (2 * len(sizes))
     parts[::2] = map(_SIZE.pack, sizes)
     parts[1::2] = entries
     return b"".join(parts), 0, [0, *accumulate([n + 4 for n in sizes])]
@@ -66,7 +66,7 @@ class EntryRun:
         self.offsets = offsets
 
     @classmethod
-    def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
+    def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes | memoryview]) -> "EntryRun":
         """Return a run (consecutive entries of one ledger) with the bytes of the given ``entries``.
 
         :param first: id of the first entry.

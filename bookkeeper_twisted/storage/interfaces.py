@@ -56,6 +56,9 @@ class IFile(Interface):
     def pwrite(data: bytes, offset: int) -> None:
         """Write all of ``data`` at ``offset``; extend the file if necessary."""
 
+    def write_zeros(size: int, offset: int) -> None:
+        """Write ``size`` zeros at ``offset``, as :meth:`pwrite` does."""
+
     def pwritev(parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         """Write the bytes of several buffers one after the other, as :meth:`pwrite` does.
 

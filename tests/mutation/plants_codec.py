@@ -247,6 +247,18 @@ PLANTS = (
         ["tests.codec.v3.test_requests_in"], where="_are_entries",
     ),
     Plant(
+        "large V3 entries of many ledgers keep their chunk in memory", "codec/v3/requests_in.py",
+        "owned(bodies)", "bodies", ["tests.codec.v3.test_requests_in"], where="_entries_of",
+    ),
+    Plant(
+        "large entries that a client reads keep their chunk in memory", "codec/v3/replies_in.py",
+        "owned(found.bodies)", "found.bodies", ["tests.codec.v3.test_replies_in"], where="_rows",
+    ),
+    Plant(
+        "every block has the checksum of the first", "crc32c.py",
+        "address + start", "address", ["tests.test_crc32c"], where="crc32c_of_blocks",
+    ),
+    Plant(
         "a part of many adds is answered with the numbers of all", "codec/runs.py",
         "part is None or part is self.entries", "True",
         ["tests.codec.test_runs", "tests.bookie.requests.test_session"], where="AddRun.txn_ids_of",

@@ -10,6 +10,10 @@ PLANTS = (
         "not stat.S_ISREG(os.fstat(fd).st_mode)", "False", _FILES, where="RealFileSystem.open",
     ),
     Plant(
+        "zeros past the page cache are written over each other", "storage/files/filesystem.py",
+        "offset + start", "offset", _FILES, where="DirectFile.write_zeros",
+    ),
+    Plant(
         "a pipe in the place of a file is waited for", "storage/files/filesystem.py",
         "self._access | os.O_CLOEXEC | os.O_NONBLOCK", "self._access | os.O_CLOEXEC", _FILES,
         where="RealFileSystem.open",

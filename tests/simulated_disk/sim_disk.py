@@ -409,6 +409,9 @@ class SimFile:
         self._disk._step("pwrite", self.path, offset, len(data), failed=lambda: self._inode.write(step, half, offset))
         self._inode.write(step, data, offset)
 
+    def write_zeros(self, size: int, offset: int) -> None:
+        self.pwrite(bytes(size), offset)
+
     def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         if durable and self._inode.pending:
             raise AssertionError(f"{self.path}: a write is to be durable before others are")

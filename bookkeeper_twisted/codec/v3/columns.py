@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import attrs
 
-from ...entries.columns import column
+from ...entries.columns import VIEWED, column, slices
 from ...masking import masked
 from ...model import INVALID_ENTRY_ID
 from ..framing import LENGTH_SIZE
@@ -81,7 +81,8 @@ class FrameColumns:
 
     :ivar ledger_ids: the ledger id of each frame.
     :ivar txn_ids, entry_ids: the txnId and the entry id of each frame.
-    :ivar bodies: the bodies of adds, empty byte strings for other operations.
+    :ivar bodies: the bodies of adds, empty byte strings for other operations.  Those of ``VIEWED`` bytes or more may be
+        memory views of the decoded bytes; :func:`~...entries.columns.owned` copies them.
     :ivar contexts: the ``requestContext`` (values by name) of each frame that has one, by the index of the frame.
     :ivar context_size: total size in bytes of these fields.
     """
@@ -91,7 +92,7 @@ class FrameColumns:
     ledger_ids: Sequence[int]
     txn_ids: Sequence[int]
     entry_ids: Sequence[int]
-    bodies: Sequence[bytes]
+    bodies: Sequence[bytes | memoryview]
     contexts: Mapping[int, Mapping[str, str]] = NO_CONTEXTS
     context_size: int = 0
 
@@ -358,6 +359,9 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], found: FrameColum
         return expected == data[at : at + count * stride]
     if expected != b"".join(column(data, stride, count, 0, head, at)):
         return False
-    found.bodies = column(data, stride, count, head, body_end - at, at)
+    if body_end - body_at < VIEWED:
+        found.bodies = column(data, stride, count, head, body_end - at, at)
+    else:
+        found.bodies = slices(data, stride, count, head, at, body_end - at)
     tail = data[body_end:end]
     return not tail or column(data, stride, count, body_end - at, stride, at).count(tail) == count

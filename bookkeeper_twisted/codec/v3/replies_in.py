@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
+from ...entries.columns import owned
 from ...entries.entry_run import EntryRun
 from ...errors import CodecError, Status
 from .. import messages as m
@@ -65,7 +66,7 @@ def _rows(data: bytes, at: int, stride: int, items: list[object]) -> tuple[int, 
         count = len(adds.txn_ids)
     elif operation == _READ and (reads := read_reply_columns(data, at, stride)) is not None:
         found, lac = reads
-        _append_reads(items, found.ledger_ids, found.entry_ids, found.txn_ids, found.bodies, repeat(lac))
+        _append_reads(items, found.ledger_ids, found.entry_ids, found.txn_ids, owned(found.bodies), repeat(lac))
         count = len(found.txn_ids)
     return count, count * stride
 

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...entries.columns import owned
 from ...entries.entry_run import EntryRun
 from ...entries.interfaces import Entries
 from ...entries.mixed_runs import MixedRun, sequence
@@ -141,7 +142,7 @@ class _RunBuilder:
         self.context = NO_CONTEXT
         self._items = items
         self._key: tuple[int, bool, bytes] = (0, False, b"")
-        self._bodies: list[bytes] = []
+        self._bodies: list[bytes | memoryview] = []
         self._flags = 0
         self._ledger_ids: Sequence[int] = ()
         self._entry_ids: Sequence[int] = ()
@@ -164,7 +165,9 @@ class _RunBuilder:
         for add in zip(found.txn_ids, found.ledger_ids, found.entry_ids, found.bodies, strict=True):
             self.add(key, *add)
 
-    def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
+    def add(
+        self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes | memoryview
+    ) -> None:  # fmt: skip
         """Append one add to the run that is being filled.
 
         If its body does not begin with the ids of the request, append a refusal instead: such a body must not be
@@ -182,7 +185,7 @@ class _RunBuilder:
 
     def _adds(
         self, key: tuple[int, bool, bytes], ledger_ids: Sequence[int], entry_ids: Sequence[int],
-        txn_ids: Sequence[int], bodies: Sequence[bytes],
+        txn_ids: Sequence[int], bodies: Sequence[bytes | memoryview],
     ) -> None:  # fmt: skip
         if key != self._key or not self._bodies:
             self.flush()
@@ -236,7 +239,7 @@ def _are_entries(found: FrameColumns) -> bool:
     return big_endian(ids) == b"".join([body[: _IDS.size] for body in bodies])
 
 
-def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
+def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes | memoryview]) -> Entries:
     """Combine the entries of several adds in one object.
 
     The object is an EntryRun if the entries are consecutive entries of one ledger, a RunSequence if they are several
@@ -250,7 +253,7 @@ def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Seq
         return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
     if is_interleaved(ledger_ids, entry_ids):
         lacs = from_big_endian(b"".join([body[_LAC] for body in bodies])).tolist()
-        return MixedRun(ledger_ids, entry_ids, lacs, bodies)
+        return MixedRun(ledger_ids, entry_ids, lacs, owned(bodies))
     return sequence([
         EntryRun.of_entries(ledger_ids[start], entry_ids[start], bodies[start:end])
         for start, end in stretches(entry_ids, ledger_ids)

@@ -49,6 +49,7 @@ BLOCK = 4096
 _KEPT_SHARE, _MOST_KEPT = 50, 4096  # ext4 reserves 1/50 of the blocks for itself, at most 4096
 _MANY_PARTS = 64
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
+_ZEROS = mmap.mmap(-1, BUFFER_SIZE)  # whole pages, so that direct I/O can write them without a copy
 
 
 def _set_direct(fd: int) -> bool:
@@ -139,6 +140,9 @@ class RealFile:
             rest = memoryview(data)
             while written < len(data):
                 written += os.pwrite(self._fd, rest[written:], offset + written)
+
+    def write_zeros(self, size: int, offset: int) -> None:
+        self.pwrite(bytes(size), offset)
 
     def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         self.pwrite(b"".join(parts), offset)
@@ -267,6 +271,12 @@ class DirectFile(RealFile):
 
     def pwrite(self, data: bytes, offset: int) -> None:
         self.pwritev((data,), offset)
+
+    def write_zeros(self, size: int, offset: int) -> None:
+        with memoryview(_ZEROS) as zeros:
+            for start in range(0, size, BUFFER_SIZE):
+                with zeros[: min(BUFFER_SIZE, size - start)] as piece:
+                    self._write_piece(piece, offset + start, 0)
 
     def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         at_once = _DURABLE if durable and sum(map(len, parts)) <= BUFFER_SIZE else 0

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise, repeat
 from operator import sub
 
-from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
+from ...crc32c import Buffer, crc32c_of_block, crc32c_of_blocks, crc32c_of_bytes
 from ...entries.entry_run import EntryRun
 from ...errors import DamageError
 from ..cache.mixed_entries import PART, SortedEntries
@@ -135,8 +135,7 @@ def block_checksums(data: bytes) -> bytes:
     """
     if len(data) <= CHECKSUM_BLOCK:
         return crc32c_of_block(data).to_bytes(4, "big")
-    view = memoryview(data)
-    crcs = [crc32c_of_block(view[at : at + CHECKSUM_BLOCK]) for at in range(0, len(data), CHECKSUM_BLOCK)]
+    crcs = crc32c_of_blocks(data, CHECKSUM_BLOCK)
     return struct.pack(f">{len(crcs)}I", *crcs)
 
 

@@ -347,7 +347,7 @@ class JournalFiles:
         """
         size = file.size() // SECTOR * SECTOR
         offset = max(size - 1, 0) // self._settings.block * self._settings.block
-        file.pwrite(bytes(size - offset), offset)
+        file.write_zeros(size - offset, offset)
 
     def _write_header(self, file: IFile, file_id: int) -> None:
         header = pack_header(FileIdentity.of(file_id, self._salt))
@@ -357,6 +357,6 @@ class JournalFiles:
     def _fill(self, prepared: PreparedFile, step: int) -> None:
         size = min(step, self._settings.preallocate - prepared.filled)
         size += -size % SECTOR
-        prepared.file.pwrite(bytes(size), prepared.filled)
+        prepared.file.write_zeros(size, prepared.filled)
         prepared.file.sync(metadata=True)
         prepared.filled += size

@@ -96,6 +96,14 @@ class ReadTests(SynchronousTestCase):
         (item,), _ = decode(response(Operation.READ, Status.EOK, readResponse=ids))
         self.assertEqual(flat([item]), flat([ReadReply(Status.EOK, 7, -1, 9, None, 4, 1 << 40)]))
 
+    def test_large_entries(self) -> None:
+        """Large entries that arrive together are byte strings, which do not keep the received chunk in memory."""
+        entries = [entry(7, entry_id, 5000) for entry_id in range(20)]
+        items, error = decode(replies_out.read_replies(range(60, 80), (7,) * 20, range(20), entries, (-1,) * 20))
+        self.assertIsNone(error)
+        found = [each.entry for each in items if isinstance(each, ReadReply)]
+        self.assertEqual((found, {type(each) for each in found}), (entries, {bytes}))
+
     def test_empty_body(self) -> None:
         """An empty body is a body."""
         ids = {"status": Status.EOK, "ledgerId": 7, "entryId": 1, "body": b""}

@@ -13,7 +13,7 @@ from bookkeeper_twisted.codec.messages import RejectedRequest
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, MAX_MASTER_KEY_SIZE, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
-from bookkeeper_twisted.codec.v3 import layout, requests_out
+from bookkeeper_twisted.codec.v3 import layout, requests_in, requests_out
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.entries.entry_run import EntryRun
 from bookkeeper_twisted.entries.mixed_runs import MixedRun, RunSequence
@@ -106,6 +106,29 @@ class RefusalTests(SynchronousTestCase):
             self.assertEqual((list(first.entries.ids()), list(first.txn_ids)), (ids, list(range(60, 60 + len(ids)))))
             self.assertEqual([each.entry(each.first) for each in first.entries.runs()][:1], [entry(*ids[0])])
             self.assertEqual([item.master_key for item in rest if isinstance(item, AddRun)], [OTHER_KEY, KEY])
+
+    def test_large_entries(self) -> None:
+        """Large bodies that arrive together are entries of their own memory, of one ledger and of several in turn."""
+        one = [(7, 100 + i) for i in range(12)]
+        for ids, kind in ((one, EntryRun), ([(7 + i % 3, i) for i in range(12)] + one, MixedRun)):
+            entries = [entry(*pair, 5000) for pair in ids]
+            frames = [
+                requests_out.encode_adds(KEY, *pair, [each], 0, False, 60 + number)
+                for number, (pair, each) in enumerate(zip(ids, entries, strict=True))
+            ]
+            (item,), error = decode(b"".join(frames))
+            assert isinstance(item, AddRun) and error is None
+            self.assertIsInstance(item.entries, kind)
+            found = [each for part in item.entries.runs() for each in part.entries()]
+            self.assertEqual(found, entries)
+
+    def test_views_of_many_ledgers(self) -> None:
+        """Entries of several ledgers in turn do not keep the chunk in memory of which their bodies are views."""
+        chunk = b"".join([entry(7 + i, 1, 5000) for i in range(4)])
+        bodies = [memoryview(chunk)[at : at + 5000] for at in range(0, len(chunk), 5000)]
+        found = requests_in._entries_of((7, 8, 9, 10), (1, 1, 1, 1), bodies)
+        assert isinstance(found, MixedRun)
+        self.assertEqual((list(found.entries), {type(each) for each in found.entries}), (bodies, {bytes}))
 
     def test_shortest_entry(self) -> None:
         """An entry of 24 bytes is taken, as Java does."""

@@ -228,6 +228,16 @@ class ShortTransferTests(SynchronousTestCase):
         file.pwrite(data, 7)
         self.assertEqual(file.pread(len(data) + 10, 7), data)
 
+    def test_zeros(self) -> None:
+        """Zeros overwrite what was there, no byte more, whatever their number, past the page cache and through it."""
+        for direct in (False, True):
+            file = RealFileSystem().open(os.path.abspath(self.mktemp()), create=True, direct=direct)
+            self.addCleanup(file.close)
+            size = 2 * filesystem.BUFFER_SIZE + 3 * 512
+            file.pwrite(b"x" * (size + 1024), 0)
+            file.write_zeros(size, 512)
+            self.assertEqual(file.pread(size + 1024, 0), b"x" * 512 + bytes(size) + b"x" * 512)
+
     def test_write_back_exists_here(self) -> None:
         """On Linux the write-back hint reaches the kernel."""
         self.assertEqual(filesystem._sync_file_range is not None, os.uname().sysname == "Linux")
