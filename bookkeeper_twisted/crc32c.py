@@ -1,8 +1,10 @@
 """Computes CRC32C checksums of buffers.
 
 If the library ``crc32c`` is installed, it is used, because it accepts every kind of buffer.  Otherwise
-``google_crc32c`` is used, which is always installed.  It accepts only ``bytes``, so other buffers are copied.  Only
-:func:`crc32c_of_blocks` does not copy: it calls the function in C of which ``google_crc32c`` consists, with addresses.
+``google_crc32c`` is used, which is always installed.  It accepts only ``bytes``, so other buffers are copied.
+
+:func:`crc32c_of_blocks` copies nothing, whichever library is installed: it passes addresses to the function in C that
+``google_crc32c`` itself calls.
 """
 
 import ctypes
