@@ -363,11 +363,38 @@ PLANTS = (
     ),
     Plant(
         "a file grows by its groups", "storage/journal/journal.py",
-        "self._files.make_room(file, end)", "", _REPLAY, where="Journal._write",
+        "self._files.make_room(file, start, end)", "", _REPLAY, where="Journal._write",
     ),
     Plant(
         "the last group of a file makes it grow", "storage/journal/files.py",
-        "known.size >= limit", "False", _FILES, where="JournalFiles.make_room",
+        "end > known.size >= settings.max_size", "False", _FILES, where="JournalFiles.make_room",
+    ),
+    Plant(
+        "zeros are written over the group before", "storage/journal/files.py",
+        "file.write_zeros(size - start, start)", "file.write_zeros(size - start + SECTOR, start - SECTOR)",
+        [_CRASHES + ".CrashTests.test_growing"], where="JournalFiles.make_room",
+    ),
+    Plant(
+        "small groups are written to blocks that are only allocated", "storage/journal/files.py",
+        "end <= (self._written if is_small else known.size)", "end <= known.size", _FILES,
+        where="JournalFiles.make_room",
+    ),
+    Plant(
+        "zeros are written in front of each small group", "storage/journal/files.py",
+        "self._written = size", "pass", _FILES, where="JournalFiles.make_room",
+    ),
+    Plant(
+        "zeros are written in front of large groups", "storage/journal/files.py",
+        "end - start <= _SMALL", "True", _FILES, where="JournalFiles.make_room",
+    ),
+    Plant(
+        "a next file counts as written as far as the one before", "storage/journal/files.py",
+        "self._written, self._may_grow = prepared.filled, True", "self._may_grow = True", _FILES,
+        where="JournalFiles.begin_next",
+    ),
+    Plant(
+        "a group waits for all zeros of a file", "storage/journal/files.py",
+        "min(_AT_ONCE, settings.preallocate)", "settings.preallocate", _FILES, where="JournalFiles.make_room",
     ),
     Plant(
         "a full disk is asked for room before each group", "storage/journal/files.py",

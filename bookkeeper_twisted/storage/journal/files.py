@@ -3,8 +3,10 @@
 A file is created under the name ``<n>.spare``, which no reader takes for a journal file.  It gets a header and zeros,
 is synced, and only then renamed to ``<id>.txn``.  So every journal file has a header, and to begin the next file takes
 only a rename and a sync of the directory.  A sync after a write to existing blocks is several times faster than after a
-write that extends the file.  So old files are renamed to spare files and overwritten later (recycled), and new files
-are filled with zeros in advance.
+write that extends the file, or that is the first to blocks that are only allocated.  So old files are renamed to spare
+files and overwritten later (recycled), and new files are filled with zeros in advance.  Where a file is longer than
+that, zeros are written in advance of small groups only (:meth:`JournalFiles.make_room`): for larger ones they would
+double what the disk has to write, and each of its syncs serves many records.
 
 Two threads share a JournalFiles object: ``begin_next`` runs on the journal thread, ``prepare`` and ``release`` on one
 other thread.  They pass files to each other through deques, whose operations are atomic.
@@ -25,8 +27,10 @@ from .format import HEADER_SIZE, SECTOR, FileIdentity, pack_header, parse_header
 from .known_sizes import KnownSizes
 
 SPARE_SUFFIX = ".spare"
-# number of zero bytes to write to a new file that the journal waits for; fewer than usual, so that it waits less
+# number of zero bytes to write to a file while the journal waits for it; fewer than usual, so that it waits less
 _AT_ONCE = 1 << 20
+# maximum number of bytes of a small group: more than the reactor thread writes itself, less than many clients fill
+_SMALL = 32 << 10
 
 
 @attrs.frozen
@@ -96,7 +100,7 @@ class JournalFiles:
         self._next_id = self.ids[-1] + 1 if self.ids else first_id
         self._spares: deque[str] = deque()
         self._filling: PreparedFile | None = None
-        self._may_grow = True
+        self._written, self._may_grow = 0, True  # of the newest file
         self._ready: deque[PreparedFile] = deque()
         self._names = count(self._collect_spares() + 1)
 
@@ -124,7 +128,7 @@ class JournalFiles:
         self._name(prepared, self.path(file_id))
         # record the size only after the rename: a start fails if a file with a recorded size is missing
         self.sizes.record(file_id, prepared.filled)
-        self._may_grow = True
+        self._written, self._may_grow = prepared.filled, True
         self._next_id += 1
         self.ids.append(file_id)
         if prepared.recycled:
@@ -134,36 +138,51 @@ class JournalFiles:
         return prepared.file, FileIdentity.of(file_id, self._salt)
 
     def has_room(self, end: int) -> bool:
-        """Test whether the newest file is so long already that a group up to offset ``end`` does not extend it.
+        """Test whether a group up to offset ``end`` is written to blocks of the newest file that were written before.
 
-        This size is durable, and recorded in ``journalSizes``.
+        So it does not extend the file: the size of these blocks is durable, and recorded in ``journalSizes``.
         """
-        return end <= self.sizes.newest.size
+        return end <= self._written
 
-    def make_room(self, file: IFile, end: int) -> None:
-        """Extend the newest file if the next group of records does not fit into its recorded size.
+    def make_room(self, file: IFile, start: int, end: int) -> None:
+        """Prepare the newest file for the next group of records if it has no room for it.
 
-        The new size is durable and recorded before the group is written, so that a later start notices if something has
-        cut the file.  A file with ``max_size`` bytes is not extended.  Neither is a file on a disk that is full, or
-        cannot allocate space in advance: each write of a group then extends it.
+        A small group gets blocks that were written before, so that its sync does not have to make new ones durable: if
+        there are none, zeros are written to the blocks of this group and of many that follow.  A larger group gets
+        blocks that are only allocated.  If the file becomes longer, its new size is durable and recorded before the
+        group is written, so that a later start notices if something has cut the file.
+
+        A file with ``max_size`` bytes is not extended.  Neither is a file on a disk that is full, or cannot allocate
+        space in advance: each write of a group then extends it.
 
         :param file: the newest file.
-        :param end: offset at which the next group will end.
+        :param start: offset at which the next group will begin: nothing after it is needed.
+        :param end: offset at which it will end.
         """
-        known, limit = self.sizes.newest, self._settings.max_size
-        if end <= known.size or known.size >= limit or not self._may_grow:
+        known, settings = self.sizes.newest, self._settings
+        is_small = end - start <= _SMALL
+        if end <= (self._written if is_small else known.size) or not self._may_grow:
             return
-        size = max(end, min(known.size + self._settings.preallocate, limit))
+        if end > known.size >= settings.max_size:
+            return
+        more = start + min(_AT_ONCE, settings.preallocate) if is_small else known.size + settings.preallocate
+        size = max(end, min(more, max(known.size, settings.max_size)))
         size += -size % SECTOR
         try:
-            file.allocate(size)
+            if is_small:
+                file.write_zeros(size - start, start)
+            else:
+                file.allocate(size)
         except OSError as error:
             if error.errno not in (*NO_SPACE, *REFUSED):
                 raise
             self._may_grow = False
             return
         file.sync(metadata=True)
-        self.sizes.record(known.file_id, size)
+        if is_small:
+            self._written = size
+        if size > known.size:
+            self.sizes.record(known.file_id, size)
 
     def _name(self, prepared: PreparedFile, path: str) -> None:
         """Rename a prepared file to its name as a journal file.

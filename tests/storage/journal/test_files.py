@@ -6,6 +6,7 @@ import posixpath
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.storage.interfaces import IFile
 from bookkeeper_twisted.storage.journal.files import JournalFiles, JournalSettings
 from bookkeeper_twisted.storage.journal.format import FileIdentity, parse_header
 from bookkeeper_twisted.storage.journal.known_sizes import KnownSizes
@@ -263,43 +264,85 @@ class JournalFilesTests(SynchronousTestCase):
             files.begin_next()
         self.assertEqual(files.ids, [1000, 1001, 1002, 1003, 1004])
 
+    def made(self, files: JournalFiles, file: IFile, start: int, end: int) -> int:
+        """Make room for a group; return the size that is on record and durable then."""
+        files.make_room(file, start, end)
+        after = self.disk.crash(())
+        known = KnownSizes(after, DIRECTORY).of(1000)
+        self.assertEqual(len(content(after, "3e8.txn")), known)
+        return known
+
     def test_make_room(self) -> None:
-        """A file that is used up grows by what is preallocated, up to the size of a file; that is on record first."""
-        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=2600))
+        """A file that is used up gets zeros in front of small groups; its size is on record first."""
+        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=3000))
         file, _ = files.begin_next()
-        sizes = []
-        for end in (512, 1024, 1536, 2048, 2560, 2561, 3000):
-            files.make_room(file, end)
-            after = self.disk.crash(())
-            known = KnownSizes(after, DIRECTORY).of(1000)
-            self.assertEqual(len(content(after, "3e8.txn")), known)
-            sizes.append(known)
+        starts, ends = (0, 512, 1024, 1536, 2048, 2560, 3060), (512, 1024, 1536, 2048, 2560, 3060, 3100)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "allocate")
+        sizes = [self.made(files, file, start, end) for start, end in zip(starts, ends, strict=True)]
         self.assertEqual(sizes, [1024, 1024, 2048, 2048, 3072, 3072, 3072])
+        self.assertEqual([files.has_room(end) for end in (3072, 3073)], [True, False])
         files.begin_next()
         self.assertEqual(files.sizes.of(1001), 1024)
+        self.assertFalse(files.has_room(1025))
+
+    def test_zeros_where_the_file_was_only_allocated(self) -> None:
+        """Large groups get blocks that are allocated, in which the next small group finds zeros, from its start on."""
+        files = self.open(attrs.evolve(SMALL, preallocate=128 << 10, max_size=1 << 20))
+        file, _ = files.begin_next()
+        self.assertEqual(self.made(files, file, 128 << 10, 200 << 10), 256 << 10)
+        file.pwrite(b"r" * (72 << 10), 128 << 10)
+        self.assertFalse(files.has_room(200 << 10))
+        before = len(self.disk.operations)
+        self.assertEqual(self.made(files, file, 200 << 10, 201 << 10), 328 << 10)
+        zeros = next(op for op in self.disk.operations[before:] if op.name == "pwrite")
+        self.assertEqual((zeros.detail, zeros.size), (200 << 10, 128 << 10))
+        self.assertEqual(content(self.disk, "3e8.txn")[128 << 10 :], b"r" * (72 << 10) + bytes(128 << 10))
+        self.assertTrue(files.has_room(328 << 10))
+
+    def test_zeros_within_the_size(self) -> None:
+        """Zeros over allocated blocks end where a file of the greatest size ends, and leave its size as it is."""
+        files = self.open(attrs.evolve(SMALL, preallocate=128 << 10, max_size=256 << 10))
+        file, _ = files.begin_next()
+        self.assertEqual(self.made(files, file, 128 << 10, 164 << 10), 256 << 10)
+        self.assertEqual(self.made(files, file, 164 << 10, 165 << 10), 256 << 10)
+        self.assertTrue(files.has_room(256 << 10))
+        self.assertEqual(self.made(files, file, 255 << 10, 257 << 10), 256 << 10)
+        self.assertEqual(file.size(), 256 << 10)
+
+    def test_no_more_than_a_megabyte_of_zeros(self) -> None:
+        """A group waits for a megabyte of zeros, no more, however much is preallocated."""
+        files = self.open(attrs.evolve(SMALL, preallocate=16 << 20, max_size=64 << 20))
+        file, _ = files.begin_next()
+        self.assertEqual(self.made(files, file, 2 << 20, (2 << 20) + 512), 3 << 20)
 
     def test_make_room_for_a_large_group(self) -> None:
-        """A group that exceeds the next size gets as much room as it takes."""
-        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=8192))
+        """A group that exceeds the next size gets as much room as it takes; no zeros are written for it."""
+        files = self.open(attrs.evolve(SMALL, preallocate=1024, max_size=128 << 10))
         file, _ = files.begin_next()
-        files.make_room(file, 5000)
-        self.assertEqual((files.sizes.of(1000), file.size()), (5120, 5120))
+        before = len(self.disk.operations)
+        files.make_room(file, 1024, 50000)
+        self.assertEqual((files.sizes.of(1000), file.size()), (50176, 50176))
+        self.assertEqual([op.name for op in self.disk.operations[before:]][:2], ["allocate", "sync"])
+        files.make_room(file, 1024, 50000)
+        self.assertFalse([op for op in self.disk.operations[before + 2 :] if op.name == "allocate"])
 
     def test_no_room(self) -> None:
         """A file that cannot grow in advance is used as it is, and not asked again; any other failure is one."""
-        settings = attrs.evolve(SMALL, preallocate=1024, max_size=8192)
+        settings = attrs.evolve(SMALL, preallocate=1024, max_size=128 << 10)
         for number in (errno.ENOSPC, errno.EDQUOT, errno.EOPNOTSUPP, errno.EINVAL):
-            files = self.open(settings)
-            file, _ = files.begin_next()
-            self.disk.fail(number, when=lambda op: op.name == "allocate")
-            files.make_room(file, 2048)
-            files.make_room(file, 2048)
-            self.assertEqual((files.sizes.newest.size, file.size()), (1024, 1024))
-            files.make_room(files.begin_next()[0], 2048)
-            self.assertEqual(files.sizes.newest.size, 2048)
-        for name in ("allocate", "sync", "pwrite"):
+            for name, end in (("pwrite", 2048), ("allocate", 40960)):
+                files = self.open(settings)
+                file, _ = files.begin_next()
+                self.disk.fail(number, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
+                files.make_room(file, 1024, end)
+                before = len(self.disk.operations)
+                files.make_room(file, 1024, end)
+                self.assertEqual((files.sizes.newest.size, len(self.disk.operations)), (1024, before))
+                files.make_room(files.begin_next()[0], 1024, 2048)
+                self.assertEqual(files.sizes.newest.size, 2048)
+        for name, end in (("allocate", 40960), ("sync", 4096), ("pwrite", 4096)):
             self.disk.fail(errno.EIO, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
-            self.assertRaises(OSError, files.make_room, file, 4096)
+            self.assertRaises(OSError, files.make_room, file, 1024, end)
 
     def test_close(self) -> None:
         """What was prepared is found again after an orderly end."""

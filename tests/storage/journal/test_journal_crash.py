@@ -156,7 +156,15 @@ def growing(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) 
         if entry_id % 5 == 4:
             life.journal.prepare()
     assert life.journal.files_recycled >= 1
+
+
+def growing_by_large_groups(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) -> None:
+    """A file gets allocated blocks for large groups, and zeros over some of them in front of small ones."""
+    life = Life(disk, facts, journal_type, attrs.evolve(SETTINGS, max_size=300_000, preallocate=50_000))
+    for entry_id in range(16):
+        life.add((entry_id, 60_000 if entry_id % 8 in (2, 3) else 600), sync=entry_id % 8 not in (1, 4))
     assert [op for op in disk.operations if op.name == "allocate"]
+    assert len([op for op in disk.operations if op.name == "pwrite" and op.size // 1000 in (49, 50)]) > 2
 
 
 def recycling(disk: SimDisk, facts: Facts, journal_type: type[Journal] = Journal) -> None:
@@ -224,6 +232,7 @@ class CrashTests(SynchronousTestCase):
     def test_growing(self) -> None:
         """A file that grows has its new size before anything says so (S5)."""
         self._survives(growing, 500)
+        self._survives(growing_by_large_groups, 200)
 
     def test_reopening(self) -> None:
         """Starts after an orderly end and after a kill go on where the last one ended."""
