@@ -29,6 +29,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from bookkeeper_twisted.cli.tap import collect_seldom
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.embedding.production import make_bookie
@@ -177,6 +178,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one line of JSON, with the host")
     parser.add_argument("--bare", action="store_true", help="a server of bare calls instead of the bookie")
     options = parser.parse_args(arguments)
+    collect_seldom()  # as ``twistd bookie`` does
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
         adds = LoneAdds(Path(folder), options.wire, options.size, BareServer if options.bare else _bookie)
         try:
