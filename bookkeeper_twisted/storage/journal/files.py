@@ -45,7 +45,7 @@ class JournalSettings:
     :ivar max_backups: number of files that are kept as backups although a replay no longer needs them, because all
         their records are in the storage.  None are kept while the disk has fewer than ``max_size`` bytes free.
     :ivar preallocate: a new file is filled with zeros up to this size before its use.  If it becomes full before it has
-        ``max_size`` bytes, it is extended by this number of bytes at a time.
+        ``max_size`` bytes, it is extended by at most this number of bytes at a time.
     :ivar fill_step: maximum number of bytes of zeros that one call of
         :meth:`~bookkeeper_twisted.storage.journal.interfaces.IJournal.prepare` writes.
     :ivar reuse: whether files that are no longer needed are recycled: overwritten as the next journal files.
