@@ -130,9 +130,13 @@ def launch(
     :raises RuntimeError: it did not start; the message has the end of its log.
     """
     log = folder / "bookie.log"
+    # keep compiled modules, as an installed package has them: else each start would compile hundreds of modules
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.monotonic()
     with log.open("ab") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree)
+        process = subprocess.Popen(
+            command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree, env=environment
+        )  # fmt: skip
     while not (answers(port) and serves()):
         if process.poll() is not None or time.monotonic() - begun > PATIENCE:
             end(process)

@@ -91,6 +91,8 @@ class RealWrites(_WriterTestCase):
             else:
                 refused += 1
                 journal.end_group()
+        if writer.refusal is not None:
+            raise SkipTest(f"no such writes here: {writer.refusal}")
         # a busy disk may refuse one now and then; blocks that were only allocated are refused each time
         self.assertGreater(made, 250)
         self.assertLess(refused, 25)
