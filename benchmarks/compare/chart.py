@@ -52,7 +52,8 @@ class _Scale:
 
 
 def svg(rows: Sequence[Row]) -> str:
-    """The whole picture."""
+    """The whole picture; rows that are not beside Apache's bookie are left out."""
+    rows = [row for row in rows if row.target.beside_apache]
     drawn = [
         better(value, row.target.figure) for row in rows for value in (row.low, row.high, row.ratio, row.target.bound)
     ]

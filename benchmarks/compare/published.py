@@ -103,7 +103,10 @@ def all_kept(folder: Path) -> list[Published]:
 
 def table(found: Sequence[Published]) -> str:
     """Return the table of the README: of each host ours, Apache's, and the median of the ratios of all rounds."""
-    by_host = [{(row.target.workload, row.target.figure): row for row in each.rows} for each in found]
+    by_host = [
+        {(row.target.workload, row.target.figure): row for row in each.rows if row.target.beside_apache}
+        for each in found
+    ]
     head = ["ours : Apache's (ratio)", *(f"{each.host}, {each.date}" for each in found)]
     rows = [[text, *(_cell(rows.get(key)) for rows in by_host)] for key, text in _LOADS.items()]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]

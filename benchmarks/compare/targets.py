@@ -36,6 +36,11 @@ class Target:
     bound: float
     against: str = "java"
 
+    @property
+    def beside_apache(self) -> bool:
+        """Whether the ratio is to Apache's bookie, and neither to the bare calls nor to ours in clear."""
+        return self.against not in (PLAIN, RAW)
+
     def met(self, ratio: float) -> bool:
         """Whether a ratio is good enough."""
         return ratio >= self.bound if self.figure in HIGHER_IS_BETTER else ratio <= self.bound

@@ -14,7 +14,7 @@ from benchmarks.shared.machine import Machine
 
 from .made_up import FACTS, RUNS
 
-_PAGES = {"Intel Xeon": "results.md", "AMD EPYC": "results_2026_11_21.md"}
+_PAGES = {"AMD EPYC": "results.md", "Intel Xeon": "results_2026_11_22.md"}
 """The pages that were written with the results of each host."""
 
 
@@ -82,6 +82,15 @@ class KeptTests(SynchronousTestCase):
         lines = table([first, other]).splitlines()
         self.assertRegex(lines[1], r"^ours : Apache's \(ratio\) +A, 2026-02-01 +B, 2026-02-01$")
         self.assertRegex(lines[4], r"^adds of 1 KiB, 1,000 in flight: entries/s +300 : 100 \(3.00\) +not measured$")
+
+    def test_other_servers(self) -> None:
+        """A server of bare calls stands nowhere as Apache's bookie."""
+        lone = {name: [{"p50_ms": ms}] for name, ms in (("ours", 6.0), ("tuned", 5.0), ("raw", 1.0))}
+        found = rows({"add-1K-1-v2": lone})
+        self.assertEqual([row.target.against for row in found], ["tuned", "raw"])
+        made = table([Published("A", "", {}, [{"command": "", "date": "2026-02-01"}], found)])
+        self.assertIn("6 : 5 (1.20)", made)
+        self.assertEqual(svg(found), svg(found[:1]))
 
     def test_place(self) -> None:
         """The figures are replaced, and nothing else; a README without a place for them is an error."""
