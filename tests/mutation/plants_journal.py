@@ -363,7 +363,11 @@ PLANTS = (
     ),
     Plant(
         "a file grows by its groups", "storage/journal/journal.py",
-        "self._files.make_room(file, start, end)", "", _REPLAY, where="Journal._write",
+        "self._files.make_room(file, start, start + sum(map(len, group)))", "", _REPLAY, where="Journal._write",
+    ),
+    Plant(
+        "the zeros after a group are beyond the size on record", "storage/journal/journal.py",
+        "start + sum(map(len, group))", "end", _REPLAY, where="Journal._write",
     ),
     Plant(
         "the last group of a file makes it grow", "storage/journal/files.py",

@@ -157,7 +157,7 @@ class JournalFiles:
 
         :param file: the newest file.
         :param start: offset at which the next group will begin: nothing after it is needed.
-        :param end: offset at which it will end.
+        :param end: offset at which it will end, with the zeros after it.
         """
         known, settings = self.sizes.newest, self._settings
         is_small = end - start <= _SMALL

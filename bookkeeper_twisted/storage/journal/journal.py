@@ -182,7 +182,7 @@ class Journal:
     def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
         start = self.position.offset
         group, end = self._group(records, last)
-        self._files.make_room(file, start, end)
+        self._files.make_room(file, start, start + sum(map(len, group)))
         at_once = sync and self._is_synced
         file.pwritev(group, start, durable=at_once)
         self._appended(sum(map(len, records)), end)

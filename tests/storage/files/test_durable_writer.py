@@ -72,7 +72,7 @@ class RealWrites(_WriterTestCase):
     def test_journal(self) -> None:
         """Small groups of a journal need no thread, however far its newest file grows."""
         writer = self.writer()
-        self.file()
+        self.file()  # skips the test where there is no direct I/O
         directory = os.path.abspath(self.mktemp())
         os.makedirs(directory)
         settings = JournalSettings(preallocate=64 << 10)
