@@ -382,14 +382,19 @@ PLANTS = (
         where="_is_long",
     ),
     Plant(
+        "replies to reads of entries in memory are long, although replies must be small",
+        "bookie/requests/read_processor.py", "min(REPLY_BYTES, session.connection.reply_limit)", "REPLY_BYTES",
+        ["tests.bookie.requests.test_read_processor.MemoryTests"], where="_most_bytes",
+    ),
+    Plant(
         "a look-up of big entries looks up many more than it takes", "bookie/requests/read_processor.py",
-        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES,
+        "min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES,
         where="ReadProcessor._learn_together",
     ),
     Plant(
         "look-ups stay small after one of big entries", "bookie/requests/read_processor.py",
-        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)",
-        "min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), self._together)", _SINGLES,
+        "min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)",
+        "min(REPLY_BYTES * len(sizes) // sum(sizes), self._together)", _SINGLES,
         where="ReadProcessor._learn_together",
     ),
     Plant(

@@ -144,7 +144,7 @@ PLANTS = (
     ),
     Plant(
         "any number of big entries is read for a peer that does not read", "bookie/requests/read_processor.py",
-        "size >= _LOOK_UP_BYTES", "False", _BIG, where="ReadProcessor._answer_scattered",
+        "size >= most", "False", _BIG, where="ReadProcessor._answer_scattered",
     ),
     Plant(
         "big entries are loaded together, however many were asked for", "bookie/disk_reads.py",

@@ -18,8 +18,7 @@ from .read_cursor import ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
 from .slow_requests import cause_of_read
 
-_REPLY_BYTES = 256 * 1024
-_LOOK_UP_BYTES = 64 * 1024
+REPLY_BYTES = 128 * 1024
 """Number of bytes of entries that are collected for one reply.
 
 This is enough for many small entries, but little memory if a slow peer does not receive the reply.
@@ -120,7 +119,7 @@ class ReadProcessor:
 
         The buffer ends:
 
-        * when it has :data:`_LOOK_UP_BYTES`;
+        * when it has :data:`REPLY_BYTES`, or the maximum size of replies while memory is scarce;
         * before a read whose entry is not in memory;
         * before reads of the run that were answered earlier, or that are scattered.
 
@@ -130,18 +129,18 @@ class ReadProcessor:
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
         entries: list[bytes | memoryview] = []
-        size = 0
-        while pieces and size < _LOOK_UP_BYTES:
+        size, most = 0, _most_bytes(session)
+        while pieces and size < most:
             start, end, is_row = pieces[0]
             if start != after or not is_row:
                 break
             first, count = run.entry_ids[start], end - start
             if first == INVALID_ENTRY_ID:
                 first, count = self._bookie.known_last(run.ledger_ids[start]), 1
-            held = self._find(run.ledger_ids[start], first, count)
+            held = self._find(run.ledger_ids[start], first, count, most)
             if held is None:
                 break
-            found = _entries(held, first, count)
+            found = _entries(held, first, count, most)
             entries += found
             after += len(found)
             size += sum(map(len, found))
@@ -168,7 +167,8 @@ class ReadProcessor:
         run, (start, end, _) = cursor.run, cursor.pieces.popleft()
         stop = min(end, start + self._together)
         ledger_ids, entry_ids = run.ledger_ids[start:stop], run.entry_ids[start:stop]
-        found = self._bookie.scattered(ledger_ids, entry_ids, _LOOK_UP_BYTES)
+        most = _most_bytes(session)
+        found = self._bookie.scattered(ledger_ids, entry_ids, most)
         self._learn_together(found)
         if all(found):  # the usual case: no loop over the entries is needed
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
@@ -178,12 +178,12 @@ class ReadProcessor:
         index, size, neighbours, waiting = start, 0, list[bytes](), list[ReadPiece]()
         for index, entry in enumerate(found, start + 1):
             if entry is None:
-                held = self._find(run.ledger_ids[index - 1], run.entry_ids[index - 1], 1)
+                held = self._find(run.ledger_ids[index - 1], run.entry_ids[index - 1], 1, most)
                 entry = held.entry(run.entry_ids[index - 1]) if held is not None else None
             if entry is not None:
                 neighbours.append(entry)
                 size += len(entry)
-                if size >= _LOOK_UP_BYTES:
+                if size >= most:
                     break
                 continue
             self._reply_neighbours(session, cursor, index - 1, neighbours)
@@ -205,7 +205,7 @@ class ReadProcessor:
         """
         sizes = list(map(len, filter(None, found)))
         if sizes:
-            self._together = max(min(_LOOK_UP_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER), 1)
+            self._together = max(min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER), 1)
         else:
             self._together = MOST_TOGETHER
 
@@ -215,13 +215,13 @@ class ReadProcessor:
         if neighbours:
             self._reply(session, cursor, end - len(neighbours), neighbours)
 
-    def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
+    def _find(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """Return entries from memory that include ``entry_id``; None if that entry is not in memory."""
         if entry_id == INVALID_ENTRY_ID:
             return None  # entry id -1 means the last entry, whose id must be read from the index
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
-            held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
+            held = self._bookie.resident(ledger_id, entry_id, max_count, max_bytes)
             if held is not None:
                 self._context.read_ahead.passed(ledger_id, entry_id, held.last)
         return held
@@ -351,7 +351,7 @@ class ReadProcessor:
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
             try:
-                entries = _entries(found, run.entry_ids[start], end - start)
+                entries = _entries(found, run.entry_ids[start], end - start, _most_bytes(session))
             except Exception as error:  # refuse this entry, and read the next entries separately: they may be intact
                 return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
@@ -369,13 +369,18 @@ class ReadProcessor:
             self._reply(session, cursor, index, (entry[1],))
 
 
+def _most_bytes(session: RequestSession) -> int:
+    """Return the number of bytes of entries that are collected for one reply of this ``session``."""
+    return min(REPLY_BYTES, session.connection.reply_limit)
+
+
 def _scattered(start: int, end: int) -> list[ReadPiece]:
     return [ReadPiece(start, end, False)] if start < end else []
 
 
-def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes | memoryview]:
-    """Return entries of a run from id ``first`` onwards: as many as fit into one reply buffer, at least one."""
-    count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
+def _entries(held: EntryRun, first: int, max_count: int, max_bytes: int) -> Sequence[bytes | memoryview]:
+    """Return entries of a run from id ``first`` onwards: as many as fit ``max_bytes``, at least one."""
+    count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, max_bytes, 0))
     return (held.entry(first),) if count == 1 else held.pieces_from(first, count)
 
 
@@ -386,7 +391,7 @@ async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> 
     """
     await session.room()
     bookie = session.context.bookie
-    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _LOOK_UP_BYTES)
+    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, REPLY_BYTES)
     if run is None:
         session.expect(_ENTRY_BYTES)
         try:

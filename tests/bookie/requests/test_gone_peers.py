@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.bookie.requests.read_processor import REPLY_BYTES
 from bookkeeper_twisted.codec.messages import (
     BookieInfoRequest,
     ForceLedgerRequest,
@@ -242,7 +243,7 @@ class BackPressureTests(GonePeerTestCase):
                     pieces.append(self._taken(rig, peer))
                 self.assertFalse(peer.held)
                 self.assertEqual(sum(pieces), self._taken(rig, plain))
-                largest = 64 * 1024 if "batch" in kind or kind in _PLAIN else 1_200
+                largest = REPLY_BYTES if "batch" in kind or kind in _PLAIN else 1_200
                 self.assertLess(max(pieces), room + 2 * largest)
 
     def _taken(self, rig: Rig, peer: Peer) -> int:

@@ -13,6 +13,7 @@ from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.v3 import requests_out
 from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.protocol.server.limits import ServerLimits
 from bookkeeper_twisted.storage.cache.mixed_entries import Scattered
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from tests.wires import WIRES
@@ -56,6 +57,21 @@ class ReadTestCase(SynchronousTestCase):
 
 class MemoryTests(ReadTestCase):
     """What is in memory."""
+
+    def test_scarce_memory(self) -> None:
+        """While replies must be small, those to reads in order and to scattered reads are collected up to that size."""
+        size = len(entry(1, 0))
+        for entry_ids in ([*range(100)], [i * 7 % 100 for i in range(100)]):
+            for is_scarce in (False, True):
+                limits = ServerLimits(pending_bytes=0 if is_scarce else 1 << 20, small_reply=1000)
+                rig = Rig(self.rig.disk, options=EngineOptions(server=limits))
+                peer, counts = rig.connect(), list[int]()
+                rig.engine.factory.count_pending(0)
+                self.patch(peer.connection, "reply", lambda data, count=1, counts=counts: counts.append(count))
+                peer.send(reads(1, entry_ids))
+                rig.drain()
+                self.assertEqual(sum(counts), 100)
+                self.assertEqual(max(counts) < 1000 // size + 20, is_scarce, counts)
 
     def test_straight_on(self) -> None:
         """Reads that go straight on are answered at once, by one write."""
@@ -254,10 +270,10 @@ class ResidentTests(ReadTestCase):
         entry_ids = [*range(0, 120, 2)]
         found = self.ask(2, entry_ids)
         self.assertEqual([found[i].entry for i in entry_ids], [entry(2, i, bytes(20_000)) for i in entry_ids])
-        self.assertEqual((asked[0], max(asked[1:])), (60, 3))
+        self.assertEqual((asked[0], max(asked[1:])), (60, 6))
         del asked[:]
         self.ask(3, entry_ids)
-        self.assertEqual(asked, [3, 57])
+        self.assertEqual(asked, [6, 54])
 
     def test_deleted_ledger(self) -> None:
         """A look-up that ends because the ledger is gone does not make others smaller."""

@@ -7,6 +7,7 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.bookie.requests.read_processor import REPLY_BYTES
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.v3 import replies_out, requests_out
 from bookkeeper_twisted.errors import Status
@@ -162,7 +163,7 @@ class ReadTests(SessionTestCase):
             peer.peer.connection.resumeProducing()
             pieces.append(len(peer.peer.replies()))
         self.assertEqual(sum(pieces), 100 * (28 + 10_032))
-        self.assertLess(max(pieces), 50_000 + 75_000)
+        self.assertLess(max(pieces), 50_000 + REPLY_BYTES + 10_100)
 
     def test_limit_of_the_bookie(self) -> None:
         """Reads beyond ``maxReadsInProgressLimit`` wait; permits come back with the answers."""
