@@ -2,14 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from ..blocking import ReactorThread
 from ..config.bookie import BookieConfig
 from .production import make_bookie
 from .standalone import standalone_configs
 
-_thread = ReactorThread()
+if TYPE_CHECKING:
+    from ..blocking import ReactorThread
+
+
+@cache
+def _thread() -> "ReactorThread":
+    # Imported here, because it imports the modules of a client: ``twistd bookie``, which also imports this package,
+    # starts without them.
+    from ..blocking import ReactorThread
+
+    return ReactorThread()
 
 
 @contextmanager
@@ -23,10 +34,11 @@ def temporary_cluster(bookies: int = 1) -> Iterator[str]:
     :param bookies: number of bookies, which is also the largest possible ensemble.
     """
     plain = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
+    thread = _thread()
     with TemporaryDirectory(prefix="bookies-") as directory, ExitStack() as started:
         configs = standalone_configs(plain, bookies, directory)
         for config in configs:
-            bookie = make_bookie(_thread.reactor, config)
-            _thread.wait(bookie.start)
-            started.callback(_thread.wait, bookie.stop)
+            bookie = make_bookie(thread.reactor, config)
+            thread.wait(bookie.start)
+            started.callback(thread.wait, bookie.stop)
         yield configs[0].metadata_service_uri

@@ -50,6 +50,11 @@ PLANTS = (
         "switch_often()", "", ["tests.cli.test_tap"], where="makeService",
     ),
     Plant(
+        "every bookie imports a client", "embedding/temporary.py",
+        "if TYPE_CHECKING:\n    from ..blocking import ReactorThread", "from ..blocking import ReactorThread",
+        ["tests.cli.test_tap.ImportTests"], where="",
+    ),
+    Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
         "return", "pass", ["tests.bookie.maintenance.test_drawn_lives"], where="Store.recover",
     ),
