@@ -18,7 +18,7 @@ from .read_cursor import ReadCursor, ReadPiece, pieces_of
 from .session import RequestSession
 from .slow_requests import cause_of_read
 
-REPLY_BYTES = 128 * 1024
+REPLY_BYTES = 256 * 1024
 """Number of bytes of entries that are collected for one reply.
 
 This is enough for many small entries, but little memory if a slow peer does not receive the reply.

@@ -270,10 +270,10 @@ class ResidentTests(ReadTestCase):
         entry_ids = [*range(0, 120, 2)]
         found = self.ask(2, entry_ids)
         self.assertEqual([found[i].entry for i in entry_ids], [entry(2, i, bytes(20_000)) for i in entry_ids])
-        self.assertEqual((asked[0], max(asked[1:])), (60, 6))
+        self.assertEqual((asked[0], max(asked[1:])), (60, 13))
         del asked[:]
         self.ask(3, entry_ids)
-        self.assertEqual(asked, [6, 54])
+        self.assertEqual(asked, [13, 47])
 
     def test_deleted_ledger(self) -> None:
         """A look-up that ends because the ledger is gone does not make others smaller."""
