@@ -133,7 +133,7 @@ def _run(options: argparse.Namespace, workloads: Sequence[Workload], generator: 
     stage = Stage(folder, zookeeper, generator, options.scale, old)
     names = [OURS, OLD] if options.against else [OURS]
     with contextlib.closing(zookeeper), contextlib.closing(stage):
-        return {workload.name: _rounds(stage, workload, options.rounds, names) for workload in workloads}
+        return {workload.name: rounds_of(stage, workload, options.rounds, names) for workload in workloads}
 
 
 def _grouping(options: argparse.Namespace, generator: Generator, folder: Path) -> dict[str, dict[str, Grouping]]:
@@ -145,20 +145,43 @@ def _grouping(options: argparse.Namespace, generator: Generator, folder: Path) -
         return {}
 
 
-def _rounds(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]) -> dict[str, list[Figures]]:
-    """All rounds of one workload, the bookies in turn."""
+def rounds_of(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]) -> dict[str, list[Figures]]:
+    """All rounds of one workload, the bookies in turn.
+
+    A round in which a bookie that is not ours refuses requests counts for no bookie, because rounds are compared: an
+    Apache bookie whose journal falls behind answers ETOOMANYREQUESTS.
+
+    :param ours: names of our bookies, of which none may refuse a request.
+    :raises RuntimeError: one of our bookies has refused requests, or another one in every round.
+    """
     names = [*ours, *against(workload.name)]
     for name in names:
         stage.prepare(name, workload)
     found: dict[str, list[Figures]] = {name: [] for name in names}
+    refused: RuntimeError | None = None
     for number in range(rounds):
+        figures: dict[str, Figures] = {}
         for name in names if number % 2 == 0 else reversed(names):  # nobody follows the same bookie in every round
             stage.settle()
-            figures = stage.run(name, workload)
-            found[name].append(figures)
-            text = ", ".join(f"{key} {figure(value)}" for key, value in figures.items())
-            print(f"{workload.name} {name}: {text}", file=sys.stderr, flush=True)
+            try:
+                figures[name] = stage.run(name, workload)
+            except RuntimeError as error:
+                if name in ours:
+                    raise
+                refused = error
+                _say(workload, name, f"round {number + 1} does not count: {error}")
+                break
+            _say(workload, name, ", ".join(f"{key} {figure(value)}" for key, value in figures[name].items()))
+        else:
+            for name in names:
+                found[name].append(figures[name])
+    if refused is not None and not found[names[0]]:
+        raise refused
     return found
+
+
+def _say(workload: Workload, name: str, text: str) -> None:
+    print(f"{workload.name} {name}: {text}", file=sys.stderr, flush=True)
 
 
 def _report(pieces: Sequence[Piece], folder: Path | None) -> int:
