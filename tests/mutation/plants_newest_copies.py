@@ -12,6 +12,11 @@ _RECENT = ["tests.storage.index.test_recent_index"]
 
 PLANTS = (
     Plant(
+        "a full reply leaves an entry log without records to read", _SCATTERED_MODULE,
+        "{log_id: records for log_id, records in kept.items() if records.positions}", "kept",
+        ["tests.bookie.requests.test_read_processor"], where="Lookup._stop_after",
+    ),
+    Plant(
         "rows that were packed stay in the index beside newer ones", "storage/index/run_index.py",
         "self._stored.insert(blocks.take_out_older(late))", "pass", _LIVES, where="SqliteRunIndex._put",
     ),

@@ -267,7 +267,8 @@ class Lookup:
             return
         found.cached -= len(list(filter(None, found.entries[end:])))
         del found.entries[end:]
-        self.logs = {log_id: records.before(end) for log_id, records in self.logs.items()}
+        kept = {log_id: records.before(end) for log_id, records in self.logs.items()}
+        self.logs = {log_id: records for log_id, records in kept.items() if records.positions}
 
 
 def _is_plain(sizes: Sequence[int | bytes]) -> bool:

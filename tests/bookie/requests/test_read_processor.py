@@ -204,6 +204,21 @@ class ResidentTests(ReadTestCase):
         expected = [(i, entry(1, i, lac=i // 20 * 20 - 1)) for i in entry_ids]
         self.assertEqual([(r.entry_id, r.entry) for r in decoded(self.peer.replies())], expected)
 
+    def test_two_logs(self) -> None:
+        """A reply that is full of entries of one entry log is followed by one with entries of the next log."""
+        entry_ids = [*range(0, 120, 2)]
+        for half in (entry_ids[:30], entry_ids[30:]):
+            for entry_id in half:
+                self.rig.add(run(2, entry_id, data=bytes(20_000)))
+            self.rig.drain()
+            self.rig.engine.checkpointer.checkpoint()
+            self.rig.drain()
+            self.rig = self.rig.restart()
+        self.peer = self.rig.connect()
+        for _ in range(2):
+            found = self.ask(2, entry_ids)
+            self.assertEqual([found[i].entry for i in entry_ids], [entry(2, i, bytes(20_000)) for i in entry_ids])
+
     def test_singles(self) -> None:
         """Single reads cost one look-up for many of them, and are counted as what they are."""
         self.ask(1, range(0, 100, 20))

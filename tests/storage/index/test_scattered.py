@@ -96,6 +96,7 @@ class LookupTests(SynchronousTestCase):
         taken = sum([len(e) for e in found if e is not None])
         taken += sum([sum(records.sizes) for records in lookup.logs.values()])
         self.assertTrue(1 <= len(found) <= len(entry_ids))
+        self.assertTrue(all(records.positions for records in lookup.logs.values()))
         self.assertLess(taken, max(max_bytes, 1) + 56)
         if len(found) < len(entry_ids):
             self.assertGreaterEqual(taken, max_bytes)
