@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from ..arguments import check_integer
 from ..config.bookie import BookieConfig
 from ..config.fields import fields_of
 from ..errors import ConfigError
@@ -34,10 +35,12 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
     delays, unless the configuration switches autorecovery off.
 
     :param config: configuration that all bookies share.
-    :param count: number of bookies.
+    :param count: number of bookies, at least 1.
     :param base: directory of the cluster.
     :raises ConfigError: a key is set that needs a different value for each bookie.
+    :raises IncorrectParameterError: ``count`` is not a number of bookies.
     """
+    check_integer("the number of bookies", count, 1)
     for name in ("bookie_id", "listen_endpoint", "journal_directories", "ledger_directories", "index_directories"):
         if config.origins.get(name, DATA_OPTION) != DATA_OPTION:
             raise ConfigError(f"{_FIELDS[name].key}, {config.origin(name)}: cannot be set with --standalone")

@@ -31,7 +31,8 @@ def temporary_cluster(bookies: int = 1) -> Iterator[str]:
     temporary folder, which is deleted at the end.  Every kind of client (Twisted, asyncio or blocking) can connect to
     the URI.
 
-    :param bookies: number of bookies, which is also the largest possible ensemble.
+    :param bookies: number of bookies, at least 1, which is also the largest possible ensemble.
+    :raises IncorrectParameterError: ``bookies`` is not a number of bookies.
     """
     plain = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
     thread = _thread()

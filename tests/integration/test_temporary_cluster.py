@@ -1,11 +1,13 @@
 """Bookies in a temporary folder, as examples and notebooks use them."""
 
 from pathlib import Path
+from typing import cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted import temporary_cluster
 from bookkeeper_twisted.blocking import BookKeeper
+from bookkeeper_twisted.errors import IncorrectParameterError
 
 
 class TemporaryClusterTests(SynchronousTestCase):
@@ -27,3 +29,9 @@ class TemporaryClusterTests(SynchronousTestCase):
         with self.assertRaises(KeyError), temporary_cluster() as uri:
             raise KeyError(uri)
         self.assertFalse(Path(uri.removeprefix("sqlite://")).parent.exists())
+
+    def test_number(self) -> None:
+        """A cluster has a bookie at least."""
+        for bookies in (0, -1, 1.5):
+            with self.assertRaisesRegex(IncorrectParameterError, "the number of bookies"):
+                temporary_cluster(cast(int, bookies)).__enter__()
