@@ -161,20 +161,20 @@ def rounds_of(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]
     refused: RuntimeError | None = None
     for number in range(rounds):
         figures: dict[str, Figures] = {}
-        for name in names if number % 2 == 0 else reversed(names):  # nobody follows the same bookie in every round
-            stage.settle()
-            try:
+        name = names[0]
+        try:
+            for name in names if number % 2 == 0 else reversed(names):  # nobody follows the same bookie in every round
+                stage.settle()
                 figures[name] = stage.run(name, workload)
-            except RuntimeError as error:
-                if name in ours:
-                    raise
-                refused = error
-                _say(workload, name, f"round {number + 1} does not count: {error}")
-                break
-            _say(workload, name, ", ".join(f"{key} {figure(value)}" for key, value in figures[name].items()))
-        else:
-            for name in names:
-                found[name].append(figures[name])
+                _say(workload, name, ", ".join(f"{key} {figure(value)}" for key, value in figures[name].items()))
+        except RuntimeError as error:
+            if name in ours:
+                raise
+            refused = error
+            _say(workload, name, f"round {number + 1} does not count: {error}")
+            continue
+        for name in names:
+            found[name].append(figures[name])
     if refused is not None and not found[names[0]]:
         raise refused
     return found

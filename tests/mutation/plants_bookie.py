@@ -388,13 +388,13 @@ PLANTS = (
     ),
     Plant(
         "a look-up of big entries looks up many more than it takes", "bookie/requests/read_processor.py",
-        "min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES,
+        "min(max_bytes * len(sizes) // sum(sizes), MOST_TOGETHER)", "MOST_TOGETHER", _SINGLES,
         where="ReadProcessor._learn_together",
     ),
     Plant(
         "look-ups stay small after one of big entries", "bookie/requests/read_processor.py",
-        "min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER)",
-        "min(REPLY_BYTES * len(sizes) // sum(sizes), self._together)", _SINGLES,
+        "min(max_bytes * len(sizes) // sum(sizes), MOST_TOGETHER)",
+        "min(max_bytes * len(sizes) // sum(sizes), self._together)", _SINGLES,
         where="ReadProcessor._learn_together",
     ),
     Plant(

@@ -169,7 +169,7 @@ class ReadProcessor:
         ledger_ids, entry_ids = run.ledger_ids[start:stop], run.entry_ids[start:stop]
         most = _most_bytes(session)
         found = self._bookie.scattered(ledger_ids, entry_ids, most)
-        self._learn_together(found)
+        self._learn_together(found, most)
         if all(found):  # the usual case: no loop over the entries is needed
             self._reply(session, cursor, start, cast(Sequence[bytes], found))
             cursor.pieces.extendleft(_scattered(start + len(found), end))
@@ -197,15 +197,17 @@ class ReadProcessor:
         cursor.pieces.extendleft(_scattered(index, end))
         return waiting
 
-    def _learn_together(self, found: Sequence[bytes | None]) -> None:
+    def _learn_together(self, found: Sequence[bytes | None], max_bytes: int) -> None:
         """Choose how many scattered reads (not of consecutive entries) are in the next search: enough for one reply.
 
         The sizes of the next entries are not known, so assume the mean size of the entries ``found`` by the last
         search.
+
+        :param max_bytes: number of bytes of entries that are collected for one reply.
         """
         sizes = list(map(len, filter(None, found)))
         if sizes:
-            self._together = max(min(REPLY_BYTES * len(sizes) // sum(sizes), MOST_TOGETHER), 1)
+            self._together = max(min(max_bytes * len(sizes) // sum(sizes), MOST_TOGETHER), 1)
         else:
             self._together = MOST_TOGETHER
 

@@ -6,8 +6,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.requests import read_processor
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
-from bookkeeper_twisted.bookie.requests.read_processor import REPLY_BYTES
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.v3 import replies_out, requests_out
 from bookkeeper_twisted.errors import Status
@@ -152,6 +152,7 @@ class ReadTests(SessionTestCase):
 
     def test_replies_are_made_as_they_fit(self) -> None:
         """A chunk of reads of much data is answered piece by piece, as the peer takes it."""
+        self.patch(read_processor, "REPLY_BYTES", 64 * 1024)
         limits = ServerLimits(unsent_bytes=50_000)
         rig = Rig(self.rig.disk.crash(), options=EngineOptions(server=limits))
         rig.add(run(1, 0, 100, bytes(10_000)))
@@ -163,7 +164,7 @@ class ReadTests(SessionTestCase):
             peer.peer.connection.resumeProducing()
             pieces.append(len(peer.peer.replies()))
         self.assertEqual(sum(pieces), 100 * (28 + 10_032))
-        self.assertLess(max(pieces), 50_000 + REPLY_BYTES + 10_100)
+        self.assertLess(max(pieces), 50_000 + 75_000)
 
     def test_limit_of_the_bookie(self) -> None:
         """Reads beyond ``maxReadsInProgressLimit`` wait; permits come back with the answers."""
