@@ -42,7 +42,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--raw", type=Path, help="an external generator on a bare socket, instead of ours")
     p.add_argument("--json", type=Path, metavar="FILE", help="write every round here")
     p.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="run nothing: report what --json has written")
-    p.add_argument("--against", type=Path, metavar="TREE", help="another source tree, whose bookie takes turns, too")
+    p.add_argument(
+        "--against", type=Path, metavar="TREE",
+        help="another source tree, whose bookie takes turns, too, on the Python of its .venv if it has one",
+    )
     p.add_argument("--syscalls", action="store_true", help="count socket writes and syncs with strace, at the end")
     p.add_argument("--scale", type=float, default=1.0, help="share of the work (1); less is good only for a trial")
     p.add_argument("--work", type=Path, help="where the bookies keep their files: the disk that is measured (/var/tmp)")

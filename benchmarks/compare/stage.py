@@ -14,7 +14,7 @@ import attrs
 from ..shared.apache import NO_COLLECTION, ZooKeeper, java_client_command, start_apache
 from ..shared.certificates import make_files
 from ..shared.loads import Figures, Generator, Ledgers, measure
-from ..shared.processes import ROOT, Bookie, free_port, launch, start_ours
+from ..shared.processes import ROOT, Bookie, free_port, launch, python_of, start_ours
 from ..shared.restarts import until_writable
 from ..shared.workloads import Workload
 from .raw_writes import raw_seconds
@@ -268,7 +268,7 @@ class Stage:
         words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
         is_flat = (tree / "benchmarks" / "our_client.py").exists()  # an older tree, whose benchmarks had no folders
         module = "benchmarks.our_client" if is_flat else "benchmarks.shared.our_client"
-        return [sys.executable, "-m", module, mode, self._uri(name), *words]
+        return [python_of(tree), "-m", module, mode, self._uri(name), *words]
 
     def _fill_by_client(self, name: str, w: Workload) -> int:
         """A closed ledger that clients know, filled now if it was not before; our client writes it on either side."""

@@ -162,6 +162,15 @@ def common_settings(folder: Path, port: int) -> dict[str, str]:
     }
 
 
+def python_of(tree: Path) -> str:
+    """The Python that runs the code of a source tree: that of its ``.venv``, if it is another tree that has one.
+
+    So two trees of one commit compare two builds of Python.
+    """
+    python = tree / ".venv" / "bin" / "python"
+    return str(python) if tree != ROOT and python.exists() else sys.executable
+
+
 def start_ours(
     folder: Path, settings: Mapping[str, str], port: int = 0, serves: Callable[[], bool] = lambda: True,
     module: str = "twisted", name: str = "ours", tree: Path = ROOT,
@@ -184,6 +193,6 @@ def start_ours(
         **settings,
     }
     conf = write_properties(folder / "bookie.conf", values)
-    command = [sys.executable, "-m", module, "--log-format", "text", "bookie", "--conf", str(conf)]
+    command = [python_of(tree), "-m", module, "--log-format", "text", "bookie", "--conf", str(conf)]
     has_http = values["httpServerEnabled"] == "true"
     return launch(name, command, folder, port, serves, http_port if has_http else 0, tree)

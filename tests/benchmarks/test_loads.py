@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from benchmarks.shared.certificates import TlsFiles
 from benchmarks.shared.loads import Generator, Ledgers, measure
-from benchmarks.shared.processes import Bookie, family
+from benchmarks.shared.processes import ROOT, Bookie, family, python_of
 from benchmarks.shared.workloads import Workload
 
 _WORK = Workload("", "add", 100, 10, 5, 50, bookies=2, acks=1)
@@ -99,3 +99,19 @@ class LedgersTests(SynchronousTestCase):
         """A trial reads less, but never less than what is in flight."""
         self.assertEqual(Ledgers(0.5).entries(1024), 100_000)
         self.assertGreaterEqual(Ledgers(0.0001).entries(1024), 1000)
+
+
+class PythonTests(SynchronousTestCase):
+    """The Python that runs a tree."""
+
+    def test_other(self) -> None:
+        """It is that of another tree's ``.venv``, so that two builds of Python can be compared."""
+        tree = Path(self.mktemp())
+        python = tree / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.touch()
+        self.assertEqual(python_of(tree), str(python))
+
+    def test_none(self) -> None:
+        """It is the present one for a tree without any, and for this tree, whatever its ``.venv`` is."""
+        self.assertEqual((python_of(Path(self.mktemp())), python_of(ROOT)), (sys.executable, sys.executable))
