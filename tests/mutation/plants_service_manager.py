@@ -58,6 +58,11 @@ PLANTS = (
         ["tests.cli.process.test_exit_status"], where="ExitStatus._install",
     ),
     Plant(
+        "a signal to a process at its end is its status", "cli/process/exit_status.py",
+        "self._on_signal(number, signal.SIG_IGN)", "pass",
+        ["tests.cli.process.test_exit_status"], where="ExitStatus._at_exit",
+    ),
+    Plant(
         "a process is ready before its services have started", "cli/process/bookies.py",
         "self._manager.watch(self._conditions)", "self._manager.watch(self._conditions)\nself._manager.ready()",
         _BOOKIES, where="Bookies.startService",

@@ -39,14 +39,16 @@ class ExitStatus:
     ) -> None:
         self._reactor = reactor
         self._leave = leave
+        self._on_signal = on_signal
         self._failed = False
         self._interrupt: Callable[[int, object], None] | None = None
         self.on_hangup: Callable[[], object] = self._no_configuration
         at_exit(self._at_exit)
         # Install the handlers when the reactor runs, because the reactor installs its own handlers at its start.
-        reactor.callWhenRunning(self._install, on_signal)
+        reactor.callWhenRunning(self._install)
 
-    def _install(self, on_signal: Callable[[int, Any], Any]) -> None:
+    def _install(self) -> None:
+        on_signal = self._on_signal
         on_signal(signal.SIGTERM, self._on_sigterm)
         on_signal(signal.SIGHUP, self._on_sighup)
         release_hangups()
@@ -100,3 +102,7 @@ class ExitStatus:
         # twistd has returned already, so an exception could not change the exit status any more
         if self._failed:
             self._leave(1)
+        # While the interpreter frees its modules, it replaces all handlers, and one more signal would end the process
+        # with the status of that signal; a signal that is ignored stays ignored.
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            self._on_signal(number, signal.SIG_IGN)

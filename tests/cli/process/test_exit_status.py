@@ -1,6 +1,8 @@
 """How a twistd process ends."""
 
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,24 @@ from twisted.logger import capturedLogs, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.process.exit_status import ExitStatus
+
+_LATE_SIGNALS = """
+import os, signal
+from twisted.internet import reactor
+from bookkeeper_twisted.cli.process.exit_status import ExitStatus
+
+class Late:
+    def __del__(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        os.write(1, b"late")
+
+late = Late()
+ExitStatus(reactor)
+reactor.callWhenRunning(reactor.stop)
+reactor.run()
+"""
+"""A process that gets signals when the interpreter frees its modules, after the functions for its end have run."""
 
 
 class _Reactor(MemoryReactorClock):
@@ -125,3 +145,8 @@ class ExitStatusTests(SynchronousTestCase):
         self.signals[signal.SIGINT](signal.SIGINT, None)
         self.reactor.advance(0)
         self.assertEqual((self.reactor.interrupts, self.reactor.stops), (0, 1))
+
+    def test_signals_at_the_end(self) -> None:
+        """Signals to a process whose functions for its end have run do not change its status."""
+        ended = subprocess.run([sys.executable, "-c", _LATE_SIGNALS], stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual((ended.returncode, ended.stdout), (0, b"late"))
