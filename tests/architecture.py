@@ -129,8 +129,10 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/files/durable_writer.py": frozenset({"os", "mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
-    "bookie/requests/loop_watch.py": frozenset({"time"}),
-    "bookie/lifecycle/disk_history.py": frozenset({"time"}),
+    **dict.fromkeys(
+        ["bookie/requests/loop_watch.py", "bookie/lifecycle/disk_history.py", "protocol/turns.py"]
+        + ["spark/task/pacing.py", "spark/task/partition.py"], frozenset({"time"}),
+    ),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),
@@ -143,9 +145,7 @@ DOORS: dict[str, frozenset[str]] = {
     "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "time", "uuid"}),
     "spark/messages.py": frozenset({"os"}),
     "spark/main.py": frozenset({"os", "pathlib", "time"}),
-    "spark/task/pacing.py": frozenset({"time"}),
     "spark/sink/writers.py": frozenset({"uuid"}),
-    "spark/task/partition.py": frozenset({"time"}),
     "blocking_reads/connection.py": frozenset({"socket"}),
     "blocking_reads/pool.py": frozenset({"threading"}),
     "testing/streams.py": frozenset({"random"}),

@@ -6,9 +6,11 @@ A *turn* is one iteration of the reactor.  These are the rules:
 - One connection may process requests for :data:`SHARE` seconds (its *share*) without a break.
 - A connection whose bytes arrive when the time of the turn is used up stores them undecoded.  It waits for a later
   turn.  A connection that had to stop in the middle of its requests also waits.
-- In a later turn, waiting connections are served in this order: first those with few stored bytes, and those that were
-  stopped before their share was used up; then those with many stored bytes; last, in rotation, those that used up
-  their share.  At least one of the last kind is served in each turn.
+- In a later turn, waiting connections are served in this order: first those with few stored bytes or requests, and
+  those that were stopped before their share was used up; then those with many stored requests; last, in rotation,
+  those that used up their share.  At least one of the last kind is served in each turn.
+- The reactor thread may lose the processor, or Python's interpreter lock, while a connection processes requests.  So a
+  connection with few requests has used up its share only if it has used that much processor time.
 - A peer is *untrusted* until it has sent a request, and has completed TLS and authentication.  The handshakes, tokens
   and refused requests of all untrusted peers together may take :data:`UNTRUSTED_TURN` additional seconds in each turn.
   New peers and peers that have begun a handshake are served alternately, so that neither kind uses all of this time.
@@ -16,6 +18,7 @@ A *turn* is one iteration of the reactor.  These are the rules:
 So a peer with small requests waits only for a turn or two, whatever other peers request.
 """
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -41,7 +44,10 @@ This time is shorter than :data:`SHARE`, because other connections wait at the s
 """
 
 SMALL = 4096
-"""A waiting connection with at most this number of undecoded bytes comes before connections with more bytes."""
+"""A waiting connection with at most this number of undecoded bytes comes before connections with more requests."""
+
+FEW = 16
+"""A waiting connection with at most this number of requests comes before others, however many bytes these are."""
 
 _COUNTED = 0.001
 """Seconds of work in a turn below which no delayed call is scheduled to reset the measured time in the next turn.
@@ -79,18 +85,24 @@ class Turns:
     The work for untrusted peers is measured, limited and queued separately (see the module docstring).
 
     :param flush: a function that writes the queued replies of all connections.
+    :param processor: returns the processor time that the reactor thread has used, in seconds.
     """
 
     _log = Logger()
 
     __slots__ = (
-        "_clock", "_flush", "_trusted", "_untrusted", "_measured", "_began", "_share", "_little", "_much", "_more",
-        "_beginning", "_entering", "_last_untrusted", "_next",
+        "_clock", "_flush", "_processor", "_processed", "_trusted", "_untrusted", "_measured", "_began", "_share",
+        "_little", "_much", "_more", "_beginning", "_entering", "_last_untrusted", "_next",
     )  # fmt: skip
 
-    def __init__(self, clock: IReactorTime, flush: Callable[[], None]) -> None:
+    def __init__(
+        self, clock: IReactorTime, flush: Callable[[], None], processor: Callable[[], float] = time.thread_time
+    ) -> None:
         self._clock = clock
         self._flush = flush
+        self._processor = processor
+        # the processor time at which the connection that is served now has begun; None for one that did not wait
+        self._processed: float | None = None
         self._trusted = self._measured = _Budget(TURN)
         self._untrusted = _Budget(UNTRUSTED_TURN)
         self._began: float | None = None
@@ -148,19 +160,29 @@ class Turns:
         elapsed = self._clock.seconds() - self._began
         return elapsed >= self._share or self._measured.spent + elapsed >= self._measured.most
 
-    def wait(self, connection: Waiting, n_bytes: int | None = None) -> None:
+    def wait(self, connection: Waiting, is_small: bool, is_stopped: bool = False) -> None:
         """Queue a ``connection``: call its ``take_turn`` in a later turn of the reactor.
 
-        :param n_bytes: number of bytes that were just received and are not decoded; None if the connection has
-            processed some of the received requests already, and had to stop before the others.
+        :param is_small: whether the received bytes that wait are few, or the requests in them.
+        :param is_stopped: whether the connection has begun to process these bytes, and had to stop.
         """
-        if n_bytes is None:
-            has_had_share = self._began is not None and self._clock.seconds() - self._began >= self._share
-            waiting = self._more if has_had_share else self._little
+        if is_stopped:
+            waiting = self._more if self._has_had_share(is_small) else self._little
         else:
-            waiting = self._little if n_bytes <= SMALL else self._much
+            waiting = self._little if is_small else self._much
         waiting[connection] = None
         self._go_on_later()
+
+    def _has_had_share(self, is_small: bool) -> bool:
+        """Test whether the connection whose requests are being processed has used up its share.
+
+        :param is_small: whether its requests are few; then it is judged by processor time.
+        """
+        if self._began is None or self._clock.seconds() - self._began < self._share:
+            return False
+        if not is_small:
+            return True
+        return self._processed is not None and self._processor() - self._processed >= self._share
 
     def wait_untrusted(self, connection: Waiting, begins: bool = False) -> None:
         """Queue a ``connection`` with an untrusted peer: call its ``take_turn`` in a later turn of the reactor.
@@ -221,6 +243,7 @@ class Turns:
         connection = next(iter(waiting))
         del waiting[connection]
         self._share = share
+        self._processed = self._processor()
         self.begin(is_untrusted)
         try:
             connection.take_turn()
@@ -231,3 +254,4 @@ class Turns:
         finally:
             self.end()
             self._share = SHARE
+            self._processed = None

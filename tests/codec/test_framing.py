@@ -68,6 +68,31 @@ class FrameBufferTests(SynchronousTestCase):
         self.assertEqual(buffer.n_bytes, 0)
         self.assertEqual(buffer.complete(frame), (b"", 0))
 
+    def test_few(self) -> None:
+        """A chunk is small, or has parts of few frames; what is buffered before it counts, as far as it is known."""
+        frame = struct.pack(">I", 9000) + bytes(9000)
+
+        def has_few(buffered: bytes, chunk: bytes) -> bool:
+            buffer = FrameBuffer(1 << 20)
+            buffer.keep(buffered, 0)
+            return buffer.has_few(chunk, 100, 2)
+
+        for buffered, chunk, expected in (
+            (b"", bytes(100), True),  # small, whatever it is
+            (b"", frame, True),
+            (b"", frame * 2, True),
+            (b"", frame * 2 + b"\0", False),
+            (b"", frame[:8000], True),
+            (frame[:5000], frame[5000:], True),
+            (frame[:5000], frame[5000:] + frame, True),
+            (frame[:5000], frame[5000:] + frame[:200], True),
+            (frame[:5000], frame[5000:] + frame + b"\0", False),
+            (frame[:3], frame[3:4] + b"\xff" * 9000, False),  # nobody knows how long the frame is
+            (frame, b"", False),  # a complete frame is buffered already
+        ):
+            with self.subTest(buffered=len(buffered), chunk=len(chunk)):
+                self.assertIs(has_few(buffered, chunk), expected)
+
     def test_complete_small(self) -> None:
         """A small frame that was cut, and one whose length is not known yet, are decoded with what follows them."""
         for size, end in ((1000, 500), (9000, 3)):

@@ -172,6 +172,31 @@ PLANTS = (
         "self._more or self._much or self._little", _ALL, where="Turns._go_on",
     ),
     Plant(
+        "one that asks for little and loses the processor waits behind all others", "protocol/turns.py",
+        "not is_small", "True", ["tests.protocol.test_turns"], where="Turns._has_had_share",
+    ),
+    Plant(
+        "one that asks for little has its share by the time of the processor before it came", "protocol/turns.py",
+        "self._processed = None", "pass", ["tests.protocol.test_turns"], where="Turns._serve",
+    ),
+    Plant(
+        "a large entry waits behind many small requests", _CONNECTION,
+        "self._decoder.has_few(self._put_off, SMALL, FEW)", "len(self._put_off) <= SMALL", _TURNS,
+        where="ServerConnection._wait",
+    ),
+    Plant(
+        "a large entry that had to stop waits behind many small requests", _CONNECTION,
+        "self._decoder.has_few(data, SMALL, FEW)", "len(data) <= SMALL", _TURNS, where="ServerConnection._receive",
+    ),
+    Plant(
+        "frames that are buffered already are few", "codec/framing.py",
+        "self.ready", "False", ["tests.codec.test_framing"], where="FrameBuffer.has_few",
+    ),
+    Plant(
+        "a frame of unknown length is as long as its bytes say", "codec/framing.py",
+        "0 < self.n_bytes < LENGTH_SIZE", "False", ["tests.codec.test_framing"], where="FrameBuffer.has_few",
+    ),
+    Plant(
         "time that was taken counts in all later turns", "protocol/turns.py",
         "self._trusted.spent = self._untrusted.spent = 0.0", "", _ALL, where="Turns._go_on",
     ),

@@ -30,7 +30,7 @@ PLANTS = (
     ),
     Plant(
         "one that had no share waits behind those who had one", _TURNS,
-        "self._more if has_had_share else self._little", "self._more", _ALL, where="Turns.wait",
+        "self._more if self._has_had_share(is_small) else self._little", "self._more", _ALL, where="Turns.wait",
     ),
     Plant(
         "one whose turn fails keeps its connection", _TURNS,

@@ -4,12 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.interfaces import (
-    IDelayedCall,
-    IOpenSSLServerConnectionCreator,
-    IPushProducer,
-    ITCPTransport,
-)
+from twisted.internet.interfaces import IDelayedCall, IOpenSSLServerConnectionCreator, IPushProducer, ITCPTransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -21,6 +16,7 @@ from ...security.record_format import HANDSHAKE
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
+from ..turns import FEW, SMALL
 from .greeting import Greeting
 from .limits import FEW_PEERS, FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
 from .round_trips import round_trip_of
@@ -88,6 +84,7 @@ class ServerConnection(Protocol):
         self._hello: Callable[[], None] | None = None  # called if the peer's first byte begins a TLS handshake
         self._encrypted: Callable[[], None] | None = None  # called when the handshake is complete
         self._put_off = b""
+        self._is_small = True  # whether the bytes that were received last had few requests
         self._waits = False
         # number of bytes that the peer has confirmed, and the time at which this number was first seen
         self._last_read = 0, 0.0
@@ -116,7 +113,7 @@ class ServerConnection(Protocol):
         untrusted = self.is_untrusted
         if self._waits or self.turns.is_spent_for(untrusted):
             self._put_off += data
-            self._wait(len(self._put_off))
+            self._wait(is_stopped=False)
             return
         counts = self.turns.begin(untrusted)
         try:
@@ -152,6 +149,7 @@ class ServerConnection(Protocol):
         if self.is_untrusted and len(data) > UNTRUSTED_PIECE:
             data, self._put_off = data[:UNTRUSTED_PIECE], data[UNTRUSTED_PIECE:]
             self._wait()
+        self._is_small = self._decoder.has_few(data, SMALL, FEW)
         was_incomplete = self._decoder.incomplete
         items = self._decoder.receive(data)
         if self.state in _ASKING and (items or self.expecting_since is None):
@@ -432,24 +430,23 @@ class ServerConnection(Protocol):
         self.set_reading_paused(self._reading_paused)
 
     def turn_is_over(self) -> bool:
-        if not self._waits:
-            if not self.turns.is_over():
-                return False
-            self._wait()
+        if not self._waits and not self.turns.is_over():
+            return False
+        self._wait()
         return True
 
-    def _wait(self, n_bytes: int | None = None) -> None:
+    def _wait(self, is_stopped: bool = True) -> None:
         """Process requests in a later turn of the reactor, and do not read from the peer until then.
 
-        :param n_bytes: number of bytes that were just received and are not decoded; None if the connection has
-            processed some of the received requests already, and had to stop before the others.
+        :param is_stopped: whether some of the received requests were decoded; if not, all bytes have just arrived.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True
             if self.is_untrusted:
                 self.turns.wait_untrusted(self, begins=self.state is ConnectionState.CONNECTING)
             else:
-                self.turns.wait(self, n_bytes)
+                is_small = self._is_small if is_stopped else self._decoder.has_few(self._put_off, SMALL, FEW)
+                self.turns.wait(self, is_small, is_stopped)
             self.transport.pauseProducing()  # type: ignore[union-attr]
 
     def take_turn(self) -> None:

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from ...security.records import RecordEnds
 from ..tls_layer import TlsLayer
-from ..turns import Turns
+from ..turns import SMALL, Turns
 
 MOST_RECORDS = 128
 """Maximum number of TLS records that are decrypted between two tests of the time limit.
@@ -65,7 +65,7 @@ class ServerTlsLayer(TlsLayer):
         if self._arrived or self._below.reading_paused or turns.is_spent_for(untrusted):
             if not self._below.is_closing:
                 self._arrived, self._at = self._arrived[self._at :] + data, 0
-                self._wait(len(self._arrived))
+                self._wait()
             return
         counts = turns.begin(untrusted)
         try:
@@ -99,15 +99,15 @@ class ServerTlsLayer(TlsLayer):
         finally:
             self._works = False
         if self._arrived:
-            self._wait()
+            self._wait(is_stopped=True)
 
-    def _wait(self, n_bytes: int | None = None) -> None:
+    def _wait(self, is_stopped: bool = False) -> None:
         """Decrypt the remaining bytes in a later turn of the reactor; until then, do not read from the transport.
 
         If the bookie must not read from the connection now, decryption continues when reading is resumed.
 
-        :param n_bytes: number of bytes that were received but not decrypted; None if this connection has used up its
-            time in this reactor turn.
+        :param is_stopped: whether some of the received bytes were decrypted in this reactor turn, and the others had to
+            wait because the time was used up.
         """
         if self._waits or self._works or self._below.reading_paused or self._below.is_closing:
             return
@@ -116,7 +116,7 @@ class ServerTlsLayer(TlsLayer):
         if self._connection.is_untrusted:
             self._turns.wait_untrusted(self)
         else:
-            self._turns.wait(self, n_bytes)
+            self._turns.wait(self, len(self._arrived) - self._at <= SMALL, is_stopped)
 
     def take_turn(self) -> None:
         self._waits = False
@@ -131,12 +131,12 @@ class ServerTlsLayer(TlsLayer):
     def resumeProducing(self) -> None:
         super().resumeProducing()
         if self._arrived:
-            self._wait(len(self._arrived) - self._at)
+            self._wait()
 
     def loseConnection(self) -> None:
         super().loseConnection()
         if self._arrived:
-            self._wait(len(self._arrived) - self._at)
+            self._wait()
 
     @property
     def expects_more(self) -> bool:

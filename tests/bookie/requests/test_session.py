@@ -242,6 +242,6 @@ class LostTests(SessionTestCase):
         """It waits for no turn any more."""
         peer = self.make().connect()
         turns = peer.connection.turns
-        turns.wait(peer.connection)
+        turns.wait(peer.connection, is_small=True)
         peer.leave()
         self.assertFalse(turns._n_waiting)

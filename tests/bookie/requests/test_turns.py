@@ -7,7 +7,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.codec.framing import MOST_ITEMS
-from bookkeeper_twisted.protocol.turns import SHARE
+from bookkeeper_twisted.protocol.turns import SHARE, TURN
 
 from ...bounds import until
 from ..rig import Peer, Rig, adds, batch, entry, reads, run
@@ -128,6 +128,27 @@ class TurnTests(GonePeerTestCase):
         peer.leave()
         rig.executor.end_turn()
         self.assertEqual(rig.clock.getDelayedCalls(), [])
+
+    def test_large_entry(self) -> None:
+        """One entry, however large, goes before many small requests that came before it, and so does what follows it.
+        """
+        rig, _ = self.working()
+        many, one = rig.connect(), rig.connect()
+        for number, peer in enumerate((many, one)):
+            peer.send(adds(run(number, 0)))
+            rig.executor.end_turn()
+        turns = rig.engine.factory.turns
+        turns._trusted.spent = TURN
+        many.send(reads(0, [0] * 1000))
+        one.send(adds(run(1, 1, data=bytes(30_000))))
+        self.assertEqual((list(turns._little), list(turns._much)), ([one.connection], [many.connection]))
+        turns._little.clear()
+        turns._much.clear()
+        turns._began, turns._share = 0.0, 0.0
+        for peer in (many, one):
+            peer.connection.take_turn()
+            self.assertTrue(peer.connection.turn_is_over())
+        self.assertEqual((one.connection in turns._little, many.connection in turns._more), (True, True))
 
     def test_adds(self) -> None:
         """Adds of a chunk are one item still, and take no turn more."""
