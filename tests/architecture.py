@@ -129,10 +129,10 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/files/durable_writer.py": frozenset({"os", "mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
-    **dict.fromkeys(
-        ["bookie/requests/loop_watch.py", "bookie/lifecycle/disk_history.py", "protocol/turns.py"]
-        + ["spark/task/pacing.py", "spark/task/partition.py"], frozenset({"time"}),
-    ),
+    **dict.fromkeys((
+        "bookie/requests/loop_watch.py", "bookie/lifecycle/disk_history.py", "protocol/turns.py",
+        "spark/task/pacing.py", "spark/task/partition.py",
+    ), frozenset({"time"})),  # fmt: skip
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),
