@@ -132,7 +132,7 @@ DOORS: dict[str, frozenset[str]] = {
     **dict.fromkeys((
         "bookie/requests/loop_watch.py", "bookie/lifecycle/disk_history.py", "protocol/turns.py",
         "spark/task/pacing.py", "spark/task/partition.py",
-    ), frozenset({"time"})),  # fmt: skip
+    ), frozenset({"time"})),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/claims/threads.py": frozenset({"threading"}),
