@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import attrs
 from twisted.trial.unittest import SkipTest
@@ -88,7 +89,9 @@ def source_distribution(place: Place) -> str:
     _build("build_sdist", tree, place.dist)
     (sdist,) = place.dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(place.base / "source", filter="data")
+        # Python before 3.11.4 has no filters; the archive is our own
+        filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(place.base / "source", **filters)
         names = {name.partition("/")[2] for name in archive.getnames()}
     if missing := _tracked() - names - _UNPUBLISHED:
         raise Unexpected(f"without {sorted(missing)}")

@@ -58,6 +58,16 @@ PLANTS = (
         ["tests.cli.process.test_exit_status"], where="ExitStatus._install",
     ),
     Plant(
+        "every SIGHUP of a thousand reads the configuration", "cli/process/exit_status.py",
+        "not self._has_hung_up", "True",
+        ["tests.cli.process.test_exit_status"], where="ExitStatus._on_sighup",
+    ),
+    Plant(
+        "a second SIGHUP has no effect", "cli/process/exit_status.py",
+        "self._has_hung_up = False", "pass",
+        ["tests.cli.process.test_exit_status"], where="ExitStatus._hang_up",
+    ),
+    Plant(
         "a signal to a process at its end is its status", "cli/process/exit_status.py",
         "self._on_signal(number, signal.SIG_IGN)", "pass",
         ["tests.cli.process.test_exit_status"], where="ExitStatus._at_exit",

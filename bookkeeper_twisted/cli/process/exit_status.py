@@ -41,6 +41,7 @@ class ExitStatus:
         self._leave = leave
         self._on_signal = on_signal
         self._failed = False
+        self._has_hung_up = False  # whether a SIGHUP is on its way to the reactor's thread
         self._interrupt: Callable[[int, object], None] | None = None
         self.on_hangup: Callable[[], object] = self._no_configuration
         at_exit(self._at_exit)
@@ -66,11 +67,15 @@ class ExitStatus:
     def _on_sighup(self, number: int, frame: object) -> None:
         """Call :attr:`on_hangup` on the reactor's thread, to load the configuration again.
 
-        SIGHUP never ends this process, not even if it comes from a terminal that was closed.
+        SIGHUP never ends this process, not even if it comes from a terminal that was closed.  Several that come together
+        are one, as signals are to the kernel.
         """
-        self._reactor.callFromThread(self._hang_up)
+        if not self._has_hung_up:
+            self._has_hung_up = True
+            self._reactor.callFromThread(self._hang_up)
 
     def _hang_up(self) -> None:
+        self._has_hung_up = False
         self.on_hangup()
 
     def _no_configuration(self) -> None:

@@ -89,6 +89,16 @@ class ExitStatusTests(SynchronousTestCase):
         self.reactor.advance(0)
         self.assertEqual((calls, self.reactor.stops), (["read"], 0))
 
+    def test_reloads(self) -> None:
+        """Signals that come faster than the configuration is read are one."""
+        calls: list[str] = []
+        self.status.on_hangup = lambda: calls.append("read")
+        for number in range(1, 3):
+            for _ in range(100):
+                self.signals[signal.SIGHUP](signal.SIGHUP, None)
+            self.reactor.advance(0)
+            self.assertEqual(calls, ["read"] * number)
+
     def test_sighup(self) -> None:
         """SIGHUP is logged where there is no configuration yet, and the process goes on."""
         logged: list[Any] = []
