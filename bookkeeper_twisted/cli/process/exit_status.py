@@ -67,8 +67,8 @@ class ExitStatus:
     def _on_sighup(self, number: int, frame: object) -> None:
         """Call :attr:`on_hangup` on the reactor's thread, to load the configuration again.
 
-        SIGHUP never ends this process, not even if it comes from a terminal that was closed.  Several that come together
-        are one, as signals are to the kernel.
+        SIGHUP never ends this process, not even if it comes from a terminal that was closed.  Several that come
+        together are one.
         """
         if not self._has_hung_up:
             self._has_hung_up = True
