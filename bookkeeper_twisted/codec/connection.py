@@ -55,12 +55,12 @@ class ServerDecoder:
         self._limit = max_frame_size
         self._buffer.limit(max_frame_size)
 
-    def has_few(self, chunk: bytes, max_bytes: int, max_requests: int) -> bool:
-        """Test whether ``chunk``, the next bytes of the stream, is small or contains bytes of few requests.
+    def has_few(self, chunk: bytes, max_requests: int) -> bool:
+        """Test whether ``chunk``, the next bytes of the stream, contains bytes of few requests.
 
         See :meth:`.FrameBuffer.has_few` for parameters and errors.
         """
-        return self._buffer.has_few(chunk, max_bytes, max_requests)
+        return self._buffer.has_few(chunk, max_requests)
 
     def receive(self, chunk: bytes) -> list[object]:
         """Decode the requests that are complete with this ``chunk`` of received bytes.

@@ -62,18 +62,14 @@ class FrameBuffer:
         """Whether the buffered bytes begin with a complete frame."""
         return 0 < self._need <= self.n_bytes
 
-    def has_few(self, chunk: bytes, max_bytes: int, max_frames: int) -> bool:
-        """Test whether ``chunk``, the bytes that follow the buffered bytes, is small or belongs to few frames.
+    def has_few(self, chunk: bytes, max_frames: int) -> bool:
+        """Test whether ``chunk``, the bytes that follow the buffered bytes, contains bytes of few frames.
 
-        :param max_bytes: number of bytes up to which a chunk is small.
-        :param max_frames: maximum number of frames of which a larger chunk may contain bytes.
+        :param max_frames: the maximum number of frames.
+        :returns: False also if complete frames are buffered, or so few bytes that the length of their frame is unknown.
         """
-        if self.ready:
+        if self.ready or 0 < self.n_bytes < LENGTH_SIZE:
             return False
-        if len(chunk) <= max_bytes:
-            return True
-        if 0 < self.n_bytes < LENGTH_SIZE:
-            return False  # the length of the buffered frame is not known
         at = self._need - self.n_bytes if self._pieces else 0
         for _ in range(max_frames - (at > 0)):
             if at > len(chunk) - LENGTH_SIZE:

@@ -6,9 +6,9 @@ A *turn* is one iteration of the reactor.  These are the rules:
 - One connection may process requests for :data:`SHARE` seconds (its *share*) without a break.
 - A connection whose bytes arrive when the time of the turn is used up stores them undecoded.  It waits for a later
   turn.  A connection that had to stop in the middle of its requests also waits.
-- In a later turn, waiting connections are served in this order: first those with few stored bytes or requests, and
-  those that were stopped before their share was used up; then those with many stored requests; last, in rotation,
-  those that used up their share.  At least one of the last kind is served in each turn.
+- In a later turn, waiting connections are served in this order: first those with few stored requests, and those that
+  were stopped before their share was used up; then those with many stored requests; last, in rotation, those that used
+  up their share.  At least one of the last kind is served in each turn.
 - The reactor thread may lose the processor, or Python's interpreter lock, while a connection processes requests.  So a
   connection with few requests has used up its share only if it has used that much processor time.
 - A peer is *untrusted* until it has sent a request, and has completed TLS and authentication.  The handshakes, tokens
@@ -42,9 +42,6 @@ SMALL_SHARE = 0.001
 
 This time is shorter than :data:`SHARE`, because other connections wait at the same time.
 """
-
-SMALL = 4096
-"""A waiting connection with at most this number of undecoded bytes comes before connections with more requests."""
 
 FEW = 16
 """A waiting connection with at most this number of requests comes before others, however many bytes these are."""
@@ -163,7 +160,7 @@ class Turns:
     def wait(self, connection: Waiting, is_small: bool, is_stopped: bool = False) -> None:
         """Queue a ``connection``: call its ``take_turn`` in a later turn of the reactor.
 
-        :param is_small: whether the received bytes that wait are few, or the requests in them.
+        :param is_small: whether the received bytes that wait have few requests.
         :param is_stopped: whether the connection has begun to process these bytes, and had to stop.
         """
         if is_stopped:

@@ -69,16 +69,17 @@ class FrameBufferTests(SynchronousTestCase):
         self.assertEqual(buffer.complete(frame), (b"", 0))
 
     def test_few(self) -> None:
-        """A chunk is small, or has parts of few frames; what is buffered before it counts, as far as it is known."""
+        """A chunk has parts of few frames or not; what is buffered before it counts, as far as it is known."""
         frame = struct.pack(">I", 9000) + bytes(9000)
 
         def has_few(buffered: bytes, chunk: bytes) -> bool:
             buffer = FrameBuffer(1 << 20)
             buffer.keep(buffered, 0)
-            return buffer.has_few(chunk, 100, 2)
+            return buffer.has_few(chunk, 2)
 
         for buffered, chunk, expected in (
-            (b"", bytes(100), True),  # small, whatever it is
+            (b"", b"", True),
+            (b"", bytes(12), False),
             (b"", frame, True),
             (b"", frame * 2, True),
             (b"", frame * 2 + b"\0", False),

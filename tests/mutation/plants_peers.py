@@ -181,12 +181,12 @@ PLANTS = (
     ),
     Plant(
         "a large entry waits behind many small requests", _CONNECTION,
-        "self._decoder.has_few(self._put_off, SMALL, FEW)", "len(self._put_off) <= SMALL", _TURNS,
+        "self._decoder.has_few(self._put_off, FEW)", "len(self._put_off) <= 4096", _TURNS,
         where="ServerConnection._wait",
     ),
     Plant(
         "a large entry that had to stop waits behind many small requests", _CONNECTION,
-        "self._decoder.has_few(data, SMALL, FEW)", "len(data) <= SMALL", _TURNS, where="ServerConnection._receive",
+        "self._decoder.has_few(data, FEW)", "len(data) <= 4096", _TURNS, where="ServerConnection._receive",
     ),
     Plant(
         "frames that are buffered already are few", "codec/framing.py",

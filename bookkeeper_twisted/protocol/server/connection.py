@@ -16,7 +16,7 @@ from ...security.record_format import HANDSHAKE
 from ..authentication import MAX_TOKEN
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
-from ..turns import FEW, SMALL
+from ..turns import FEW
 from .greeting import Greeting
 from .limits import FEW_PEERS, FULL_CHUNK, QUICK, SECONDS_STALLED, SECONDS_TO_CLOSE, SLOW
 from .round_trips import round_trip_of
@@ -149,7 +149,7 @@ class ServerConnection(Protocol):
         if self.is_untrusted and len(data) > UNTRUSTED_PIECE:
             data, self._put_off = data[:UNTRUSTED_PIECE], data[UNTRUSTED_PIECE:]
             self._wait()
-        self._is_small = self._decoder.has_few(data, SMALL, FEW)
+        self._is_small = self._decoder.has_few(data, FEW)
         was_incomplete = self._decoder.incomplete
         items = self._decoder.receive(data)
         if self.state in _ASKING and (items or self.expecting_since is None):
@@ -445,7 +445,7 @@ class ServerConnection(Protocol):
             if self.is_untrusted:
                 self.turns.wait_untrusted(self, begins=self.state is ConnectionState.CONNECTING)
             else:
-                is_small = self._is_small if is_stopped else self._decoder.has_few(self._put_off, SMALL, FEW)
+                is_small = self._is_small if is_stopped else self._decoder.has_few(self._put_off, FEW)
                 self.turns.wait(self, is_small, is_stopped)
             self.transport.pauseProducing()  # type: ignore[union-attr]
 

@@ -15,7 +15,13 @@ from twisted.python.failure import Failure
 
 from ...security.records import RecordEnds
 from ..tls_layer import TlsLayer
-from ..turns import SMALL, Turns
+from ..turns import Turns
+
+SMALL = 32 * 1024
+"""A waiting connection with at most this number of encrypted bytes comes before connections with more bytes.
+
+How many requests they have is known only after decryption.  A record has 16 KiB at most.
+"""
 
 MOST_RECORDS = 128
 """Maximum number of TLS records that are decrypted between two tests of the time limit.
