@@ -189,6 +189,16 @@ PLANTS = (
         "self._decoder.has_few(data, FEW)", "len(data) <= 4096", _TURNS, where="ServerConnection._receive",
     ),
     Plant(
+        "an encrypted entry of several KB waits behind many requests", "protocol/server/tls.py",
+        "len(self._arrived) - self._at <= SMALL", "len(self._arrived) - self._at <= 4096",
+        ["tests.protocol.server.test_tls_turns"], where="ServerTlsLayer._wait",
+    ),
+    Plant(
+        "many encrypted requests come before few", "protocol/server/tls.py",
+        "len(self._arrived) - self._at <= SMALL", "True",
+        ["tests.protocol.server.test_tls_turns"], where="ServerTlsLayer._wait",
+    ),
+    Plant(
         "frames that are buffered already are few", "codec/framing.py",
         "self.ready", "False", ["tests.codec.test_framing"], where="FrameBuffer.has_few",
     ),

@@ -113,7 +113,7 @@ class ServerConnection(Protocol):
         untrusted = self.is_untrusted
         if self._waits or self.turns.is_spent_for(untrusted):
             self._put_off += data
-            self._wait(is_stopped=False)
+            self._wait()
             return
         counts = self.turns.begin(untrusted)
         try:
@@ -415,7 +415,7 @@ class ServerConnection(Protocol):
         if self.state in _ENDING:
             return
         if not (paused or self._factory.stopping) and (self._put_off or self._decoder.ready):
-            self._wait()
+            self._wait(is_stopped=True)
         if paused or self._waits or self._factory.stopping:
             self.transport.pauseProducing()  # type: ignore[union-attr]
         else:
@@ -432,13 +432,13 @@ class ServerConnection(Protocol):
     def turn_is_over(self) -> bool:
         if not self._waits and not self.turns.is_over():
             return False
-        self._wait()
+        self._wait(is_stopped=True)
         return True
 
-    def _wait(self, is_stopped: bool = True) -> None:
+    def _wait(self, is_stopped: bool = False) -> None:
         """Process requests in a later turn of the reactor, and do not read from the peer until then.
 
-        :param is_stopped: whether some of the received requests were decoded; if not, all bytes have just arrived.
+        :param is_stopped: whether the connection has begun to process the received bytes, and had to stop.
         """
         if not self._waits and self.state not in _ENDING:
             self._waits = True

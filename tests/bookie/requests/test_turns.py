@@ -130,8 +130,7 @@ class TurnTests(GonePeerTestCase):
         self.assertEqual(rig.clock.getDelayedCalls(), [])
 
     def test_large_entry(self) -> None:
-        """One entry, however large, goes before many small requests that came before it, and so does what follows it.
-        """
+        """One entry, however large, goes before many small requests that came earlier, also if it had to stop."""
         rig, _ = self.working()
         many, one = rig.connect(), rig.connect()
         for number, peer in enumerate((many, one)):

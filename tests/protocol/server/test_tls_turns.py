@@ -253,12 +253,29 @@ class RecordTurnTests(BookieLayerCase):
             replies += self.end.recv(1 << 20)
         self.assertEqual(len(replies), 99 * 28)
 
-    def test_spent(self) -> None:
-        """When others have spent the turn, nothing is decrypted, and what arrives behind waits, too."""
-        turns = self.rig.engine.factory.turns
+    def _spend(self) -> Turns:
+        """Let others spend the time of this turn."""
+        turns: Turns = self.rig.engine.factory.turns
         turns.begin()
         self.costs.now += TURN
         turns.end()
+        return turns
+
+    def test_few_bytes(self) -> None:
+        """Two records of full size, such as those of one large entry, come before the requests of others."""
+        turns = self._spend()
+        self.transport.protocol.dataReceived(self.updates.data(bytes(16_000)) + self.updates.data(bytes(16_000)))
+        self.assertEqual((len(turns._little), len(turns._much)), (1, 0))
+
+    def test_many_bytes(self) -> None:
+        """Three do not."""
+        turns = self._spend()
+        self.transport.protocol.dataReceived(b"".join(self.updates.data(bytes(16_000)) for _ in range(3)))
+        self.assertEqual((len(turns._little), len(turns._much)), (0, 1))
+
+    def test_spent(self) -> None:
+        """When others have spent the turn, nothing is decrypted, and what arrives behind waits, too."""
+        self._spend()
         before = len(self.costs.done)
         frame = self.updates.data(reads(1, [0]))
         self.transport.protocol.dataReceived(frame[:20])
